@@ -1,0 +1,86 @@
+"""Expected failures, each with the sentence a person reads and the exit code a script sees.
+
+Anything a user can cause derives from `PerdureError`; programming mistakes use the built-ins.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class PerdureError(Exception):
+    """The request could not be carried out."""
+
+    exit_code: ClassVar[int] = 1
+    http_status: ClassVar[int] = 500
+
+    def __init__(self, message: str | None = None, **data: object) -> None:
+        #: One sentence, ready to be shown; the class docstring when the raiser had nothing to add.
+        self.message = message or (type(self).__doc__ or "").strip()
+        #: Facts for `--json` and logs. Never a secret.
+        self.data = data
+        super().__init__(self.message)
+
+
+class UsageError(PerdureError):
+    """The arguments do not make sense together."""
+
+    exit_code = 2
+    http_status = 400
+
+
+class ConfigError(UsageError):
+    """The configuration file cannot be used."""
+
+
+class NotFound(PerdureError):
+    """There is no such thing."""
+
+    exit_code = 3
+    http_status = 404
+
+
+class SnapshotNotFound(NotFound):
+    """There is no such snapshot."""
+
+
+class AmbiguousSnapshot(UsageError):
+    """More than one snapshot begins with these characters."""
+
+
+class ScrollbackNotFound(NotFound):
+    """The scrollback of this pane was not kept."""
+
+
+class ImportFailed(PerdureError):
+    """The file is not in the format it was said to be in."""
+
+
+class StoreUnusable(PerdureError):
+    """The store cannot be used."""
+
+    exit_code = 5
+    http_status = 503
+
+
+class StoreDamaged(StoreUnusable):
+    """The database is damaged; `perdure check --repair` sets it aside and rebuilds it from the manifests."""
+
+
+class StoreTooNew(StoreUnusable):
+    """The store was written by a newer perdure than this one; it was left alone."""
+
+
+class SnapshotDamaged(StoreUnusable):
+    """This snapshot cannot be read back; the others are not affected."""
+
+
+class Refused(PerdureError):
+    """Refused for safety."""
+
+    exit_code = 6
+    http_status = 403
+
+
+class TmuxMissing(PerdureError):
+    """tmux is not installed."""

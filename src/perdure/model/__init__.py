@@ -1,0 +1,1 @@
+"""The nouns: frozen, keyword-only, no I/O, importing nothing of ours."""

@@ -1,0 +1,69 @@
+"""Which conversation is in a pane, and how we know."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class Evidence(StrEnum):
+    """How a conversation was found, strongest first: the order decides who keeps a contested one."""
+
+    LAUNCH = "launch"
+    REGISTRY = "registry"
+    HOOK = "hook"
+    OPEN_FILE = "open-file"
+    ARGV = "argv"
+    TITLE = "title"
+    GUESS = "guess"
+
+    @property
+    def rank(self) -> int:
+        """0 for the strongest."""
+        return tuple(Evidence).index(self)
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """An agent in a pane, and the conversation it is in as far as the evidence goes."""
+
+    agent: str
+    #: The agent's own resumable id. None: an agent runs here, its conversation is not known.
+    conversation: str | None = None
+    evidence: Evidence | None = None
+    #: False for a guess; a guess is shown as one and never resumed silently.
+    certain: bool = False
+    #: False: an id exists, but nothing was ever said, so the agent cannot resume it. None: not known.
+    prompted: bool | None = None
+    #: Where the conversation was started, when that differs from what the process says now.
+    home: str | None = None
+    #: The agent's own profile (a config home that is not the default one, a named profile).
+    profile: str | None = None
+    #: What was looked at, in order, and why it did or did not decide.
+    because: tuple[str, ...] = ()
+
+
+class AgentDetails(Struct, frozen=True, kw_only=True):
+    """What is known of the conversation right now; changes all the time, so it never makes a new snapshot."""
+
+    title: str | None = None
+    #: The last thing a person asked for.
+    task: str | None = None
+    model: str | None = None
+    provider: str | None = None
+    branch: str | None = None
+    transcript: str | None = None
+    version: str | None = None
+    #: Tokens the last request put before the model, cache included, plus its answer.
+    context_used: int | None = None
+    #: None when the agent does not tell; never a default.
+    context_limit: int | None = None
+    last_activity_at: datetime | None = None
+
+    @property
+    def context_pct(self) -> int | None:
+        """Share of the context in use, in whole percent; None when either side is unknown."""
+        if self.context_used is None or not self.context_limit:
+            return None
+        return round(100 * self.context_used / self.context_limit)

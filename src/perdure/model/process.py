@@ -1,0 +1,36 @@
+"""Processes as a pane's evidence, and commands as something to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from msgspec import Struct
+
+
+class Process(Struct, frozen=True, kw_only=True):
+    """One living process, as far as we may read it."""
+
+    pid: int
+    ppid: int
+    #: Kernel start time in clock ticks since boot; with the pid it names a process that is never another.
+    start_ticks: int
+    started_at: datetime
+    pgid: int
+    #: In the foreground process group of its terminal.
+    foreground: bool
+    comm: str
+    #: None where the kernel does not tell us (another user's process, a process that just ended).
+    exe: str | None = None
+    argv: tuple[str, ...] = ()
+    cwd: str | None = None
+    #: Only allow-listed variables, never one that looks like a secret.
+    environ: Mapping[str, str] = {}
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """Something that can be started: argv, never a shell string."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    environ: Mapping[str, str] = {}

@@ -1,0 +1,33 @@
+"""What a pane shows, and what that says about the agent in it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class State(StrEnum):
+    """What an agent is doing, as far as a screen can tell."""
+
+    IDLE = "idle"
+    BUSY = "busy"
+    ATTENTION = "attention"
+    ERROR = "error"
+
+
+class Screen(Struct, frozen=True, kw_only=True):
+    """The visible lines of a pane, without colours, and its title."""
+
+    lines: tuple[str, ...]
+    title: str = ""
+
+
+class ScreenReading(Struct, frozen=True, kw_only=True):
+    """What a screen says, by which rule. `frozen`: a viewer covers the agent, so the state stays what it was."""
+
+    rule: str
+    state: State | None = None
+    #: For attention: permission, question or limit.
+    reason: str | None = None
+    frozen: bool = False

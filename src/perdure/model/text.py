@@ -1,0 +1,38 @@
+"""Text from the outside, byte for byte.
+
+Paths, titles and arguments are bytes that are usually, not always, UTF-8. JSON, SQLite and PostgreSQL want
+text and refuse lone surrogates, so Python's own `surrogateescape` cannot be stored. Here every byte that is
+not valid UTF-8 becomes one private-use character, U+EF80 to U+EFFF, and a real character from that range is
+treated as three invalid bytes; so any bytes come back exactly, and ordinary text is left as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+_FIRST, _LAST = 0xEF80, 0xEFFF
+_RESERVED = re.compile(f"[{chr(_FIRST)}-{chr(_LAST)}]")
+
+
+def decode(raw: bytes) -> str:
+    """Return `raw` as text that can be stored anywhere; `encode` gives the same bytes back."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        text = raw.decode(errors="surrogateescape")
+        text = _RESERVED.sub(_as_bytes, text)
+        return "".join(chr(0xEF00 + ord(c) - 0xDC00) if "\udc80" <= c <= "\udcff" else c for c in text)
+    return _RESERVED.sub(_as_bytes, text) if _RESERVED.search(text) else text
+
+
+def encode(text: str) -> bytes:
+    """Return the bytes `text` was decoded from."""
+    if not _RESERVED.search(text):
+        return text.encode(errors="surrogateescape")
+    return b"".join(
+        bytes([ord(c) - 0xEF00]) if _FIRST <= ord(c) <= _LAST else c.encode(errors="surrogateescape") for c in text
+    )
+
+
+def _as_bytes(match: re.Match[str]) -> str:
+    return "".join(chr(0xEF00 + byte) for byte in match[0].encode())

@@ -1,0 +1,168 @@
+"""Every interface, with the contract its implementer keeps. Typing only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
+from perdure.model.identity import AgentDetails, Identity
+from perdure.model.process import Command, Process
+from perdure.model.screen import Screen, ScreenReading
+from perdure.model.server import Server
+from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot, SnapshotSummary
+
+#: Reads rows of somebody else's SQLite file without ever writing to it; None when that cannot be done.
+ForeignQuery = Callable[[str, str, Sequence[object]], "Sequence[tuple[object, ...]] | None"]
+
+
+class HostView(Protocol):
+    """The files of the user a pane belongs to, read-only. Adapters see nothing else of the machine.
+
+    Nothing here raises for something missing, unreadable or odd: a broken file costs only itself. Paths are
+    text in the sense of `model.text`.
+    """
+
+    @property
+    def home(self) -> str:
+        """The user's home directory."""
+
+    def read(self, path: str, *, limit: int = 1 << 20, tail: bool = False) -> bytes | None:
+        """Return at most `limit` bytes from the start (or the end, with `tail`) of a regular file, else None."""
+
+    def names(self, directory: str) -> Sequence[str]:
+        """Return the names in a directory, in no order; () when there is none."""
+
+    def modified_at(self, path: str) -> datetime | None:
+        """Return when the file was last written, None when there is no such file."""
+
+    def created_at(self, path: str) -> datetime | None:
+        """Return when the file appeared, None when that is not known."""
+
+    def size(self, path: str) -> int | None:
+        """Return the file's size in bytes, None when there is no such file."""
+
+    def physical(self, path: str) -> str:
+        """Return the path with every symlink resolved, as far as it exists."""
+
+    def open_files(self, pid: int) -> Sequence[str]:
+        """Return the paths a process holds open, () when we may not know."""
+
+    def hooks(self, agent: str, pid: int) -> Sequence[bytes]:
+        """Return the hook payloads recorded for that process, newest first."""
+
+    def query(self, path: str, sql: str, parameters: Sequence[object] = ()) -> Sequence[tuple[object, ...]] | None:
+        """Return rows of an SQLite file opened read-only, None when it cannot be read."""
+
+
+class Sighting(Protocol):
+    """An agent seen in a pane: all the evidence there is, apart from files."""
+
+    @property
+    def process(self) -> Process:
+        """The agent's own process."""
+
+    @property
+    def tree(self) -> Sequence[Process]:
+        """Every process of the pane, parents before children."""
+
+    @property
+    def title(self) -> str:
+        """The pane's title as it was read."""
+
+    @property
+    def pane(self) -> str:
+        """The pane's tmux id."""
+
+    @property
+    def server(self) -> Server:
+        """The tmux server the pane is on."""
+
+
+@runtime_checkable
+class AgentAdapter(Protocol):
+    """Our knowledge of one agent CLI. Pure: judged on evidence handed to it, it runs and writes nothing."""
+
+    @property
+    def name(self) -> str:
+        """The agent's name, stored in snapshots: never renamed."""
+
+    @property
+    def environment(self) -> frozenset[str]:
+        """Names of the variables that decide where the agent lives and whom it talks to; never secrets."""
+
+    def score(self, process: Process) -> float:
+        """Return 0 for "not mine" up to 1; the highest score wins. A raise counts as 0 and is logged."""
+
+    def identify(self, sighting: Sighting, host: HostView) -> Sequence[Identity]:
+        """Return every identity the evidence allows, best first, never empty.
+
+        The first one whose conversation no other pane holds by better evidence is taken; so an adapter lists a
+        weaker claim only when it would be right if the stronger one fell to another pane. The last has no
+        conversation.
+        """
+
+    def describe(self, identity: Identity, process: Process, host: HostView) -> AgentDetails:
+        """Return what is known of the conversation now. Unknown is None."""
+
+    def read_screen(self, screen: Screen) -> ScreenReading | None:
+        """Return what the screen says, None when it cannot tell. Never a guess."""
+
+    def resume(self, identity: Identity, launched: Command) -> Command | None:
+        """Return the command that brings this conversation back, None when there is no way.
+
+        Keeps cwd and environment, keeps the flags that made the agent what it was, never adds a dangerous one,
+        and is idempotent: resuming a resumed command gives the same command.
+        """
+
+
+@runtime_checkable
+class ReadsTranscripts(AgentAdapter, Protocol):
+    """An agent whose conversations can be read back."""
+
+    def turns(self, conversation: str, host: HostView) -> Iterator[Mapping[str, object]]:
+        """Yield the turns of a conversation in order, skipping what cannot be read."""
+
+
+class SnapshotStore(Protocol):
+    """Where snapshots are kept. Every verb is all or nothing."""
+
+    def save_snapshot(
+        self, capture: Capture, scrollback: Mapping[str, bytes], *, origin: str = CAPTURED
+    ) -> Saved:
+        """Keep `capture`, and the scrollback texts by digest.
+
+        The same topology as this server's latest snapshot of that origin moves `last_seen_at` and the details
+        forward; anything else becomes a new snapshot. A capture older than the latest never takes its place.
+        For captures the server's manifest is written before this returns. When this raises, what was there
+        before is still there.
+        """
+
+    def latest_snapshot(self, server: Server) -> Snapshot | None:
+        """Return the last good captured snapshot that can be read, None when there never was one."""
+
+    def get_snapshot(self, id: str) -> Snapshot:
+        """Return a snapshot by its id or an unambiguous beginning of it."""
+
+    def list_snapshots(
+        self, *, server: Server | None = None, before: datetime | None = None, limit: int | None = None
+    ) -> tuple[SnapshotSummary, ...]:
+        """Return summaries, newest (`last_seen_at`) first; damaged snapshots are listed too."""
+
+    def read_scrollback(self, digest: str) -> bytes:
+        """Return a pane's scrollback as captured."""
+
+    def absent_scrollback(self, digests: Collection[str]) -> set[str]:
+        """Return those of `digests` the store does not hold yet."""
+
+    def prune_snapshots(self, doomed: Collection[str], now: datetime) -> int:
+        """Delete these snapshots and whatever scrollback only they used; return how many there were."""
+
+    def pruned_at(self) -> datetime | None:
+        """Return when `prune_snapshots` last ran."""
+
+    def check(self) -> tuple[Problem, ...]:
+        """Read everything back and say what is wrong."""
+
+    def close(self) -> None:
+        """Let go of the database; the store cannot be used afterwards."""
