@@ -1,0 +1,76 @@
+"""Every test lives in a home of its own; no test can see, or harm, the tmux servers and files of whoever runs it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import pytest
+from hypothesis import settings
+
+from tests.perdure_cli import Perdure
+from tests.tmux_server import TmuxServer, dispose_all
+
+# Machines differ in speed: how long an example takes is never what a test is about.
+settings.register_profile("perdure", deadline=None)
+settings.load_profile("perdure")
+
+#: What a test inherits. Everything else (tmux's, XDG's, any agent's, our own variables) is gone.
+INHERITED = ("PATH", "USER", "LOGNAME", "TZ", "CI", "VIRTUAL_ENV")
+INHERITED_PREFIXES = ("PYTHON", "PYTEST_", "HYPOTHESIS_", "COVERAGE_", "LD_", "DYLD_", "PERDURE_TEST_")
+
+
+class PrivateHome(NamedTuple):
+    """The directories a test may do anything in."""
+
+    root: str
+    #: $HOME
+    home: str
+    #: $PERDURE_STATE_DIR; not made yet, as on a new machine.
+    state: str
+    #: $TMUX_TMPDIR
+    sockets: str
+
+
+@pytest.fixture(autouse=True)
+def private_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateHome]:
+    """The test's own HOME, state directory and tmux sockets, in an environment stripped of everything else."""
+    # Not tmp_path: a unix socket's path has to stay below about 100 bytes.
+    root = tempfile.mkdtemp(prefix="pd-", dir="/tmp")
+    places = PrivateHome(root, os.path.join(root, "h"), os.path.join(root, "s"), os.path.join(root, "t"))
+    os.mkdir(places.home)
+    os.mkdir(places.sockets, 0o700)
+    for name in os.environ:
+        if name not in INHERITED and not name.startswith(INHERITED_PREFIXES):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", places.home)
+    monkeypatch.setenv("TMUX_TMPDIR", places.sockets)
+    monkeypatch.setenv("PERDURE_STATE_DIR", places.state)
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    # A pane's shell: with an empty home, others start by asking a new user questions.
+    monkeypatch.setenv("SHELL", "/bin/sh")
+    monkeypatch.setenv("TERM", "xterm")
+    yield places
+    dispose_all(places.sockets)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def tmux_server(private_home: PrivateHome) -> Callable[[str], TmuxServer]:
+    """Gives private tmux servers by name; ended with the test, whatever became of them."""
+    return TmuxServer
+
+
+@pytest.fixture
+def tmux(tmux_server: Callable[[str], TmuxServer]) -> TmuxServer:
+    """The private server a plain `tmux` in this test would talk to. Not started yet."""
+    return tmux_server("default")
+
+
+@pytest.fixture
+def perdure(private_home: PrivateHome) -> Perdure:
+    """Runs the program against the test's private home and servers."""
+    return Perdure()
