@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from perdure.agents import adapters
 from tests.architecture.source import Finding, Module, modules, parse, report
 
 #: Agents the program knows or will know, so that a name is caught before its adapter exists.
@@ -42,8 +43,6 @@ def _docstrings(tree: ast.Module) -> set[int]:
 
 
 def test_agents_are_named_in_their_own_folder_only() -> None:
-    from perdure.agents import adapters
-
     names = KNOWN | {adapter.name for adapter in adapters()}
     findings = [finding for module in modules() for finding in named_agents(module, names)]
     assert not findings, report(findings)
