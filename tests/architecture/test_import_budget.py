@@ -25,6 +25,7 @@ TOO_DEAR = {
     "tempfile": "brings shutil, random and with them every compression module",
     "tomllib": "only when there is a configuration file",
     "urllib": "brings http and email",
+    "zoneinfo": "brings sysconfig; only days of retention need it",
     "zstandard": "zlib is in the standard library",
 }
 
