@@ -48,8 +48,8 @@ class HostView(Protocol):
     def open_files(self, pid: int) -> Sequence[str]:
         """Return the paths a process holds open, () when we may not know."""
 
-    def hooks(self, agent: str, pid: int) -> Sequence[bytes]:
-        """Return the hook payloads recorded for that process, newest first."""
+    def hooks(self, agent: str, process: Process) -> Sequence[bytes]:
+        """Return the hook payloads recorded for that very process since it began, newest first."""
 
     def query(self, path: str, sql: str, parameters: Sequence[object] = ()) -> Sequence[tuple[object, ...]] | None:
         """Return rows of an SQLite file opened read-only, None when it cannot be read."""
@@ -127,9 +127,7 @@ class ReadsTranscripts(AgentAdapter, Protocol):
 class SnapshotStore(Protocol):
     """Where snapshots are kept. Every verb is all or nothing."""
 
-    def save_snapshot(
-        self, capture: Capture, scrollback: Mapping[str, bytes], *, origin: str = CAPTURED
-    ) -> Saved:
+    def save_snapshot(self, capture: Capture, scrollback: Mapping[str, bytes], *, origin: str = CAPTURED) -> Saved:
         """Keep `capture`, and the scrollback texts by digest.
 
         The same topology as this server's latest snapshot of that origin moves `last_seen_at` and the details

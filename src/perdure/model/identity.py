@@ -15,6 +15,8 @@ class Evidence(StrEnum):
     REGISTRY = "registry"
     HOOK = "hook"
     OPEN_FILE = "open-file"
+    #: What the same process (pid and start time) was certainly in when it was last saved.
+    REMEMBERED = "remembered"
     ARGV = "argv"
     TITLE = "title"
     GUESS = "guess"
@@ -36,6 +38,8 @@ class Identity(Struct, frozen=True, kw_only=True):
     certain: bool = False
     #: False: an id exists, but nothing was ever said, so the agent cannot resume it. None: not known.
     prompted: bool | None = None
+    #: With `prompted` False: the agent keeps a file under this id all the same, so not even a fresh start may have it.
+    taken: bool = False
     #: Where the conversation was started, when that differs from what the process says now.
     home: str | None = None
     #: The agent's own profile (a config home that is not the default one, a named profile).

@@ -1,0 +1,154 @@
+"""What most commands need: who we are, where our files lie, which servers are meant.
+
+The first half must stay light: it runs before a save has asked its servers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from perdure.errors import Refused
+from perdure.host import places
+from perdure.host.users import current_user, read_roster, user_by_name, user_by_uid
+from perdure.model.user import User
+from perdure.snapshots.ask import Question, ask
+from perdure.tmux.sockets import canonical, find_sockets, owner_of, users_with_sockets
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from perdure.model.config import Config
+    from perdure.model.server import Server
+    from perdure.model.snapshot import Missed, Snapshot
+    from perdure.snapshots.look import Looked, Surroundings
+    from perdure.store.store import Store
+
+
+class Setup:
+    """The ground a command stands on; everything is looked up when first asked for."""
+
+    def __init__(self) -> None:
+        self.me = current_user()
+        self.state_dir = places.state_dir(os.environ, self.me.home)
+        self.config_path = places.config_path(os.environ, self.me.home)
+        self._config: Config | None = None
+        self._store: Store | None = None
+
+    @property
+    def config(self) -> Config:
+        """The user's configuration."""
+        if self._config is None:
+            from perdure.host.config import read_config
+
+            self._config = read_config(self.config_path)
+        return self._config
+
+    @property
+    def host(self) -> str:
+        """This machine's name in the store."""
+        return self.config.host or os.uname().nodename
+
+    @property
+    def store(self) -> Store:
+        """The store, opened once."""
+        if self._store is None:
+            from perdure.store import open_store
+
+            self._store = open_store(places.store_url(os.environ, self.state_dir), state_dir=self.state_dir)
+        return self._store
+
+    def close(self) -> None:
+        """Let go of the store, if it was opened."""
+        if self._store is not None:
+            self._store.close()
+
+    def ask(self, args: argparse.Namespace) -> list[Question]:
+        """Ask the servers the arguments mean: one socket, everyone's, or this user's."""
+        # Without a file the defaults hold, and msgspec need not be imported before tmux is at work.
+        configured = self.config.tmux if os.path.exists(self.config_path) else None
+        timeout = configured.timeout_seconds if configured else 5.0
+        if args.socket is not None:
+            socket = canonical(args.socket)
+            return [ask(socket, self._holder(socket), timeout=timeout)]
+        users = self._everyone() if args.all_users else [self.me]
+        extra = configured.sockets if configured else ()
+        return [
+            ask(socket, user, timeout=timeout)
+            for user in users
+            for socket in find_sockets(os.environ, user.uid, extra if user is self.me else ())
+        ]
+
+    def look(self, questions: list[Question], now: datetime, *, scrollback: bool = False) -> list[Looked | Missed]:
+        """Return what these servers hold."""
+        from perdure.snapshots.look import look
+
+        return look(questions, self.surroundings(), now, scrollback=scrollback)
+
+    def surroundings(self) -> Surroundings:
+        """Return what a look depends on besides the servers."""
+        from perdure.host.files import Files
+        from perdure.snapshots.look import Surroundings
+        from perdure.store.foreign import query
+
+        def view_of(user: User) -> Files:
+            state = self.state_dir if user.uid == self.me.uid else places.state_dir({}, user.home)
+            return Files(user.home, spool=os.path.join(state, "spool"), query=query)
+
+        return Surroundings(config=self.config, host=self.host, me=self.me, view_of=view_of, earlier=self._earlier)
+
+    def _earlier(self, server: Server) -> Snapshot | None:
+        from perdure.errors import StoreUnusable
+
+        try:
+            return self.store.latest_snapshot(server)
+        except StoreUnusable:
+            return None  # looking works without a store; saving will say what is wrong with it
+
+    def _holder(self, socket: str) -> User:
+        """Root looks at a socket as whoever owns it; anybody else only at their own."""
+        if self.me.uid != 0:
+            return self.me
+        try:
+            uid = owner_of(socket)
+        except OSError:
+            uid = None
+        return self.me if uid in (None, 0) else user_by_uid(uid or 0) or User(str(uid), uid or 0, uid or 0, "/")
+
+    def _everyone(self) -> list[User]:
+        if self.me.uid != 0:
+            raise Refused("--all-users is for root: nobody else may look at other people's panes.")
+        found = [self.me]
+        found += [user for uid in users_with_sockets(os.environ) if uid and (user := user_by_uid(uid))]
+        found += [user for name in read_roster(self.config.roster) if (user := user_by_name(name)) and user.uid]
+        return list({user.uid: user for user in found}.values())
+
+
+def add_server_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that say which servers are meant."""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--all-users", action="store_true", help="every user's servers, each looked at as that user (root)"
+    )
+    which.add_argument("--socket", metavar="PATH", type=_socket_path, help="only the server on this socket")
+
+
+def _socket_path(text: str) -> str:
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError("a socket needs a path")
+    return text
+
+
+def with_setup(work: Callable[[Setup, argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """Return `work` as a command's `run`, with the store closed behind it."""
+
+    def run(args: argparse.Namespace) -> int:
+        setup = Setup()
+        try:
+            return work(setup, args)
+        finally:
+            setup.close()
+
+    return run

@@ -1,0 +1,69 @@
+"""`perdure diff A [B]`: what differs between two snapshots, or between one and now."""
+
+from __future__ import annotations
+
+import argparse
+
+import msgspec
+
+from perdure.cli._setup import Setup, with_setup
+from perdure.cli.find import find_snapshot
+from perdure.cli.render import print_json, printable
+from perdure.errors import PerdureError
+from perdure.host.clock import now
+from perdure.model.secrets import redact_argv, redact_text
+from perdure.model.snapshot import Snapshot
+from perdure.model.topology import Topology
+from perdure.snapshots.diff import Change, as_text, diff
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("a", metavar="A", help="a snapshot's id, the beginning of one, or 'latest'")
+    parser.add_argument("b", nargs="?", metavar="B", help="another; left out: what runs now")
+
+
+def _run(setup: Setup, args: argparse.Namespace) -> int:
+    before = find_snapshot(setup.store, args.a)
+    after = find_snapshot(setup.store, args.b).topology if args.b else _live(setup, before)
+    changes = [_redacted(change) for change in diff(before.topology, after)]
+    if args.json:
+        print_json({"a": before.id, "b": args.b and find_snapshot(setup.store, args.b).id, "changes": changes})
+        return 0
+    for change in changes:
+        print(printable(_sentence(change)))
+    if not changes:
+        print("No difference.")
+    return 0
+
+
+run = with_setup(_run)
+
+
+def _live(setup: Setup, snapshot: Snapshot) -> Topology:
+    """Return what runs now on the server the snapshot is of; no server is an empty one, no answer a failure."""
+    from perdure.model.snapshot import Miss, Missed
+
+    question = setup.ask(argparse.Namespace(socket=snapshot.server.socket, all_users=False))
+    looked = setup.look(question, now())[0]
+    if not isinstance(looked, Missed):
+        return looked.capture.topology
+    if looked.reason in (Miss.NO_SERVER, Miss.EMPTY):
+        return Topology(process=snapshot.topology.process)
+    raise PerdureError(looked.message)
+
+
+def _redacted(change: Change) -> Change:
+    return msgspec.structs.replace(change, before=_clean(change.before), after=_clean(change.after))
+
+
+def _clean(value: object) -> object:
+    if isinstance(value, str):
+        return redact_text(value)
+    return list(redact_argv(value)) if isinstance(value, list) else value
+
+
+def _sentence(change: Change) -> str:
+    if change.change != "changed":
+        return f"{'-' if change.change == 'gone' else '+'} {change.kind} {change.target}"
+    return f"~ {change.kind} {change.target} {change.property}: {as_text(change.before)} -> {as_text(change.after)}"

@@ -1,0 +1,124 @@
+"""`perdure export`: the files earlier scripts wrote and others still read, from what is known for certain."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from perdure.cli._setup import Setup, with_setup
+
+if TYPE_CHECKING:
+    from perdure.model.snapshot import Missed, Snapshot
+    from perdure.snapshots.look import Looked
+
+TMUX_STATE, TMUX_PERSIST = "tmux-state", "tmux-persist"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("format", choices=(TMUX_STATE, TMUX_PERSIST))
+    parser.add_argument("--to", action="append", metavar="PATH", help="tmux-state: where to; may be given again")
+    parser.add_argument("--dir", metavar="DIR", help="tmux-persist: the directory of the <user>.tsv files")
+    parser.add_argument("--socket", metavar="PATH", help="the server on this socket instead of the default one")
+    parser.add_argument("--all-users", action="store_true", help="tmux-persist: every user's, as root")
+
+
+def _run(setup: Setup, args: argparse.Namespace) -> int:
+    """Save first: an export is as fresh as the scripts that read it expect, and never of an empty capture."""
+    _check(args)
+    questions = setup.ask(args)
+    from perdure.cli.render import print_json
+    from perdure.cli.save import exit_code, keep
+    from perdure.host.clock import now
+
+    at = now()
+    looked = setup.look(questions, at)
+    results = keep(setup, looked, at, exports=False)
+    code = exit_code(results, one_socket=args.socket is not None)
+    if code in (5, 6):
+        from perdure.errors import Refused, StoreUnusable
+
+        message = next(each.message for each in results if each.result == "failed")
+        raise (StoreUnusable if code == 5 else Refused)(message)
+    written = _export(setup, args, _last_good(setup, looked))
+    if args.json:
+        print_json({"written": written})
+    else:
+        print("\n".join(f"wrote {path}" for path in written))
+    return code
+
+
+run = with_setup(_run)
+
+
+def _check(args: argparse.Namespace) -> None:
+    from perdure.errors import UsageError
+
+    if args.format == TMUX_STATE and (args.dir or args.all_users):
+        raise UsageError("--dir and --all-users belong to tmux-persist; tmux-state takes --to.")
+    if args.format == TMUX_PERSIST and args.to:
+        raise UsageError("--to belongs to tmux-state; tmux-persist takes --dir.")
+    if args.socket and args.all_users:
+        raise UsageError("--socket and --all-users exclude each other.")
+
+
+def _export(setup: Setup, args: argparse.Namespace, snapshots: Sequence[Snapshot]) -> list[str]:
+    from perdure.compat.files import default_tmux_state_paths, write_tmux_state
+    from perdure.errors import NotFound
+
+    if not snapshots:
+        raise NotFound("Nothing is saved yet, so there is nothing to export; start tmux first.")
+    if args.format == TMUX_PERSIST:
+        directory = args.dir or setup.config.export.tmux_persist_dir
+        return [_write_tsv(each, directory) for each in _one_per_user(snapshots)]
+    snapshot = _main_server(snapshots)
+    paths = args.to or setup.config.export.tmux_state or default_tmux_state_paths(setup.me.home)
+    for path in paths:
+        write_tmux_state(snapshot, path, hostname=os.uname().nodename)
+    return list(paths)
+
+
+def _write_tsv(snapshot: Snapshot, directory: str) -> str:
+    from perdure.compat.files import write_tmux_persist
+
+    for warning in write_tmux_persist(snapshot, directory):
+        print(f"perdure: {warning}", file=sys.stderr)
+    return os.path.join(directory, f"{snapshot.server.user}.tsv")
+
+
+def export_all(setup: Setup, looked: Sequence[Looked | Missed]) -> None:
+    """Write both formats, as the configuration asks for on every save; a file that fails costs only itself."""
+    from perdure.errors import PerdureError
+
+    snapshots = _last_good(setup, looked)
+    for format in (TMUX_STATE, TMUX_PERSIST):
+        mine = [each for each in snapshots if format == TMUX_PERSIST or each.server.uid == setup.me.uid]
+        try:
+            if mine:
+                _export(setup, argparse.Namespace(format=format, to=None, dir=None), mine)
+        except PerdureError as error:
+            print(f"perdure: {error.message}", file=sys.stderr)
+
+
+def _last_good(setup: Setup, looked: Sequence[Looked | Missed]) -> list[Snapshot]:
+    from perdure.model.snapshot import Missed
+
+    servers = [each.server if isinstance(each, Missed) else each.capture.server for each in looked]
+    found = (setup.store.latest_snapshot(server) for server in servers)
+    return [snapshot for snapshot in found if snapshot is not None]
+
+
+def _main_server(snapshots: Sequence[Snapshot]) -> Snapshot:
+    """The format knows one server only: the default one, else the one seen last."""
+    default = [each for each in snapshots if os.path.basename(each.server.socket) == "default"]
+    return max(default or snapshots, key=lambda each: each.last_seen_at)
+
+
+def _one_per_user(snapshots: Sequence[Snapshot]) -> list[Snapshot]:
+    users: dict[str, list[Snapshot]] = {}
+    for each in snapshots:
+        users.setdefault(each.server.user, []).append(each)
+    return [_main_server(theirs) for theirs in users.values()]

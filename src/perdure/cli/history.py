@@ -1,0 +1,57 @@
+"""`perdure history`: the snapshots that are kept, newest first."""
+
+from __future__ import annotations
+
+import argparse
+
+from perdure.cli._setup import Setup, with_setup
+from perdure.cli.render import local, print_json, print_table
+from perdure.model.snapshot import SnapshotSummary
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--limit", type=_count, metavar="N", help="only the newest N")
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def _run(setup: Setup, args: argparse.Namespace) -> int:
+    snapshots = setup.store.list_snapshots(limit=args.limit)
+    if args.json:
+        print_json({"snapshots": [_row(each) for each in snapshots]})
+    elif snapshots:
+        columns = ["snapshot", "user", "socket", "taken", "last seen", "sessions", "windows", "panes", "agents", "from"]
+        print_table(columns, [_cells(each) for each in snapshots])
+    else:
+        print("Nothing is saved yet. `perdure save` keeps what runs now.")
+    return 0
+
+
+run = with_setup(_run)
+
+
+def _row(each: SnapshotSummary) -> dict[str, object]:
+    return {
+        "id": each.id,
+        "host": each.server.host,
+        "user": each.server.user,
+        "socket": each.server.socket,
+        "taken_at": each.taken_at,
+        "last_seen_at": each.last_seen_at,
+        "sessions": each.sessions,
+        "windows": each.windows,
+        "panes": each.panes,
+        "agents": each.agents,
+        "origin": each.origin,
+    }
+
+
+def _cells(each: SnapshotSummary) -> list[object]:
+    times = [local(each.taken_at), local(each.last_seen_at)]
+    counts = [each.sessions, each.windows, each.panes, each.agents]
+    return [each.id, each.server.user, each.server.socket, *times, *counts, each.origin]

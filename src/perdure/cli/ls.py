@@ -1,0 +1,86 @@
+"""`perdure ls`: every pane of the machine, and the conversation in it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from perdure.cli._setup import Setup, add_server_arguments, with_setup
+
+if TYPE_CHECKING:
+    from perdure.cli.rows import PaneRow
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_server_arguments(parser)
+
+
+def _run(setup: Setup, args: argparse.Namespace) -> int:
+    questions = setup.ask(args)
+    from perdure.cli.render import print_json
+    from perdure.cli.rows import pane_rows
+    from perdure.host.clock import now
+    from perdure.model.snapshot import Miss
+    from perdure.snapshots.look import Looked
+
+    looked = setup.look(questions, now())
+    captures = [each.capture for each in looked if isinstance(each, Looked)]
+    rows = [row for each in captures for row in pane_rows(each.server, each.topology, each.details)]
+    if args.json:
+        print_json({"panes": rows})
+    elif rows:
+        _print(rows, several_users=len({row.user for row in rows}) > 1)
+    else:
+        print("No tmux server is running. `perdure history` lists what was saved.")
+    missed = [each for each in looked if not isinstance(each, Looked)]
+    for each in missed:
+        if each.reason not in (Miss.NO_SERVER, Miss.EMPTY):
+            print(f"perdure: {each.message}", file=sys.stderr)
+    reasons = {each.reason for each in missed}
+    if args.socket is not None and Miss.REFUSED in reasons:
+        return 6
+    return 4 if reasons - {Miss.NO_SERVER, Miss.EMPTY} else 0
+
+
+run = with_setup(_run)
+
+
+def _print(rows: Sequence[PaneRow], *, several_users: bool) -> None:
+    from perdure.cli.render import print_table
+
+    columns = ["pane", "command", "agent", "conversation", "context", "task", "cwd"]
+    lines = [
+        [
+            row.address,
+            "(dead)" if row.dead else row.command,
+            row.agent,
+            _conversation(row),
+            _context(row),
+            row.task,
+            row.cwd,
+        ]
+        for row in rows
+    ]
+    if several_users:
+        columns.insert(0, "user")
+        lines = [[row.user, *line] for row, line in zip(rows, lines, strict=True)]
+    print_table(columns, lines)
+
+
+def _conversation(row: PaneRow) -> str | None:
+    """The id, with a question mark when it is a guess, and a word when nothing was said in it yet."""
+    if row.agent is None:
+        return None
+    if row.conversation is None:
+        return "unknown"
+    return row.conversation + ("" if row.certain else " ?") + (" (never prompted)" if row.prompted is False else "")
+
+
+def _context(row: PaneRow) -> str | None:
+    if row.context_used is None:
+        return None
+    used = f"{row.context_used / 1000:.0f}k" if row.context_used >= 1000 else str(row.context_used)
+    return f"{used} ({row.context_pct}%)" if row.context_pct is not None else used

@@ -1,0 +1,102 @@
+"""Where `perdure` begins: find the command, run it, turn failures into sentences and exit codes.
+
+Only the module of the command at hand is imported, and nothing heavy before it asks for it: `perdure save` runs
+from timers, and its start-up is most of what it costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn, Protocol
+
+from perdure import __version__
+from perdure.errors import PerdureError
+
+#: Every command: its module and what it is for.
+COMMANDS = {
+    "save": ("save", "keep the state of every tmux server now"),
+    "ls": ("ls", "show every pane and the agent conversation in it"),
+    "history": ("history", "list the snapshots that are kept"),
+    "show": ("show", "show one snapshot"),
+    "diff": ("diff", "show what differs between two snapshots, or one and now"),
+    "check": ("check", "read everything back and say what is wrong"),
+    "export": ("export", "write the formats of earlier scripts"),
+    "import": ("import_", "take over the saves of other tools as snapshots"),
+}
+
+
+class Command(Protocol):
+    """What a command's module offers."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do it and return the exit code; expected failures are raised."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with one sentence and exit code 2 for a wrong argument."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and how to find out what is right."""
+        self.exit(2, f"{self.prog}: {message}. Try '{self.prog} --help'.\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(words)
+    except PerdureError as error:
+        return _fail(error, as_json="--json" in words)
+    except BrokenPipeError:
+        # The reader has gone, as `perdure ls | head` does. Python must not complain about it at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(words: list[str]) -> int:
+    name = words[0] if words and words[0] in COMMANDS else None
+    if name is None and [word for word in words if word != "--json"]:
+        return _general(words)
+    module: Command = import_module(f"perdure.cli.{COMMANDS[name][0] if name else 'overview'}")
+    summary = COMMANDS[name][1] if name else "show how things stand"
+    parser = Parser(prog=f"perdure {name}" if name else "perdure", description=summary, allow_abbrev=False)
+    module.configure(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    return module.run(parser.parse_args(words[1:] if name else words))
+
+
+def _general(words: list[str]) -> int:
+    """Answer --help and --version, and what is no command."""
+    width = max(map(len, COMMANDS))
+    listed = "\n".join(f"  {name:<{width}}  {summary}" for name, (_, summary) in COMMANDS.items())
+    parser = Parser(
+        prog="perdure",
+        usage="perdure [--help] [--version] [COMMAND ...]",
+        description="Agent sessions that outlive their processes. Without a command: how things stand.",
+        epilog=f"commands:\n{listed}\n\n'perdure COMMAND --help' tells more of each.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"perdure {__version__}")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
+    args, _ = parser.parse_known_args(words)
+    parser.error(f"there is no command {args.command!r}" if args.command else f"unknown option {words[0]!r}")
+
+
+def _fail(error: PerdureError, *, as_json: bool) -> int:
+    print(f"perdure: {error.message}", file=sys.stderr)
+    if as_json:
+        from perdure.cli.render import print_json
+
+        print_json({"error": {"message": error.message, "code": error.exit_code, **error.data}})
+    return error.exit_code

@@ -1,0 +1,57 @@
+"""What people and scripts get to see."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+
+def print_json(value: object) -> None:
+    """Print one JSON object, and be sure that it is out."""
+    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+    sys.stdout.flush()
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table that fits the terminal; piped, every row is one line however long."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for row in rows:
+        # Text, not str: rich would read square brackets in a title as markup.
+        table.add_row(*(Text(_cell(value), no_wrap=True, overflow="ellipsis") for value in row))
+    console = Console(highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        console.width = max(console.width, console.measure(table).maximum + 1)
+    console.print(table)
+
+
+def age(at: datetime, now: datetime) -> str:
+    """Return how long ago that was, in one unit."""
+    seconds = max(0, int((now - at).total_seconds()))
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length} {unit} ago"
+    return f"{seconds} s ago"
+
+
+def local(at: datetime) -> str:
+    """Return a moment as the reader's clock shows it, with the offset."""
+    return at.astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+def printable(text: str) -> str:
+    """Return text that cannot move the cursor or colour the terminal it is shown on."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return printable(str(value))

@@ -1,0 +1,99 @@
+"""`perdure save`: keep the state of every server now."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from perdure.cli._setup import Setup, add_server_arguments, with_setup
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from perdure.model.snapshot import Missed
+    from perdure.snapshots.look import Looked
+    from perdure.snapshots.save import SaveResult
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_server_arguments(parser)
+    parser.add_argument("--no-scrollback", action="store_true", help="do not keep what the panes showed")
+
+
+def _run(setup: Setup, args: argparse.Namespace) -> int:
+    questions = setup.ask(args)
+    # Only now the rest of the program: it loads while tmux answers.
+    from perdure.cli import render
+    from perdure.host.clock import now
+
+    at = now()
+    scrollback = setup.config.scrollback.enabled and not args.no_scrollback
+    looked = setup.look(questions, at, scrollback=scrollback)
+    results = keep(setup, looked, at)
+    if args.json:
+        render.print_json({"servers": results})
+    for each in results:
+        if each.result == "failed":
+            print(f"perdure: {_sentence(each)}", file=sys.stderr)
+        elif not args.json:
+            print(_sentence(each))
+    return exit_code(results, one_socket=args.socket is not None)
+
+
+run = with_setup(_run)
+
+
+def keep(setup: Setup, looked: Sequence[Looked | Missed], at: datetime, *, exports: bool = True) -> list[SaveResult]:
+    """Save what was looked at. When the store cannot take it, the manifests still do, and every result says so."""
+    from perdure.errors import StoreUnusable
+    from perdure.snapshots.save import prune, save, unsaved
+
+    try:
+        results = save(looked, setup.store)
+        prune(setup.store, setup.config, at)
+    except StoreUnusable as error:
+        _keep_manifests(setup, looked)
+        return unsaved(looked, error)
+    if exports and setup.config.export.on_save:
+        from perdure.cli.export import export_all
+
+        export_all(setup, looked)
+    return results
+
+
+def _keep_manifests(setup: Setup, looked: Sequence[Looked | Missed]) -> None:
+    """Write the captures down beside the database, so that one that is broken does not cost them."""
+    from perdure.errors import StoreUnusable
+    from perdure.snapshots.look import Looked
+    from perdure.store.manifest import write_manifest
+
+    for each in looked:
+        if isinstance(each, Looked):
+            try:
+                write_manifest(setup.state_dir, each.capture, each.scrollback)
+            except (OSError, StoreUnusable) as error:
+                print(f"perdure: the manifest could not be written either: {error}.", file=sys.stderr)
+
+
+def exit_code(results: Sequence[SaveResult], *, one_socket: bool) -> int:
+    """Return 0 when every server that runs was saved, else what went wrong."""
+    reasons = {each.reason for each in results if each.result == "failed"}
+    if "store" in reasons:
+        return 5
+    if one_socket and "refused" in reasons:
+        return 6
+    return 4 if reasons else 0
+
+
+def _sentence(each: SaveResult) -> str:
+    from perdure.cli.render import printable
+
+    counts = f"{each.panes} panes in {each.windows} windows of {each.sessions} sessions, {each.agents} agents"
+    where = printable(f"{each.user} {each.socket}")
+    if each.result in ("saved", "unchanged"):
+        return f"{where}: {each.result} {each.snapshot} ({counts})"
+    last = f"; the last good snapshot {each.snapshot} stands ({counts})" if each.snapshot else ""
+    return f"{where}: {each.result}: {printable((each.message or '').rstrip('.'))}{last}"

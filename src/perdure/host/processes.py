@@ -1,0 +1,169 @@
+"""The process table, read once a save.
+
+Linux is read straight from /proc: two system calls a process, a few milliseconds for a busy machine. Elsewhere
+psutil does it (`portable_processes`). Reading is lazy where it is dear: one cheap line for every process, the
+arguments, directory and environment only for those that live in a pane.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from perdure.model.process import Process
+from perdure.model.secrets import is_secret_name, is_secret_value
+from perdure.model.text import decode
+
+_ENVIRON_LIMIT = 1 << 20
+
+
+class Entry(Struct, frozen=True):
+    """A line of the process table."""
+
+    pid: int
+    ppid: int
+    pgid: int
+    #: Controlling terminal as the kernel numbers it, 0 for none.
+    tty: int
+    #: Foreground process group of that terminal, -1 for none.
+    tpgid: int
+    start_ticks: int
+    comm: str
+
+
+class ProcessTable:
+    """Every process of the machine at one moment; details are read when a tree is asked for."""
+
+    def __init__(self, entries: Iterable[Entry], *, boot: float, names: Collection[str]) -> None:
+        self._entries = {entry.pid: entry for entry in entries}
+        self._children: dict[int, list[int]] = {}
+        for entry in self._entries.values():
+            self._children.setdefault(entry.ppid, []).append(entry.pid)
+        self._boot = boot
+        self._names = frozenset(os.fsencode(name) for name in names if not is_secret_name(name))
+
+    def tree(self, root: int, tty: str) -> tuple[Process, ...]:
+        """Return the process a pane was started with and all below it, parents first.
+
+        Empty when there is no such process, or when it does not sit on the pane's terminal: then the pid is
+        another's, from before or from another pid namespace, and nothing of it may be believed.
+        """
+        entry = self._entries.get(root) or read_entry(root)
+        if entry is None or not _on_terminal(entry, tty):
+            return ()
+        found, queue = [entry], [entry.pid]
+        for pid in queue:
+            for child in self._children.get(pid, ()):
+                found.append(self._entries[child])
+                queue.append(child)
+        return tuple(self._process(each) for each in found)
+
+    def _process(self, entry: Entry) -> Process:
+        where = f"/proc/{entry.pid}/"
+        return Process(
+            pid=entry.pid,
+            ppid=entry.ppid,
+            start_ticks=entry.start_ticks,
+            started_at=datetime.fromtimestamp(self._boot + entry.start_ticks / _TICKS, UTC),
+            pgid=entry.pgid,
+            foreground=entry.pgid == entry.tpgid,
+            comm=entry.comm,
+            exe=_link(where + "exe"),
+            argv=_argv(where + "cmdline"),
+            cwd=_link(where + "cwd"),
+            environ=_environ(where + "environ", self._names),
+        )
+
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def read_processes(names: Collection[str]) -> ProcessTable:
+    """Read the process table; `names` are the environment variables worth keeping, secrets aside."""
+    if not sys.platform.startswith("linux"):
+        from perdure.host.portable_processes import read_portably
+
+        return read_portably(names)
+    entries = (read_entry(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    return ProcessTable((entry for entry in entries if entry), boot=_boot_time(), names=names)
+
+
+def read_entry(pid: int) -> Entry | None:
+    """Return one process's line, None when it is gone."""
+    line = _read(f"/proc/{pid}/stat", 4096)
+    # The name stands in parentheses and may itself hold spaces and parentheses: the last one ends it.
+    opened, closed = line.find(b"("), line.rfind(b")")
+    if opened < 0 or closed < opened:
+        return None
+    rest = line[closed + 2 :].split()
+    if len(rest) < 20:
+        return None
+    return Entry(
+        pid, int(rest[1]), int(rest[2]), int(rest[4]), int(rest[5]), int(rest[19]), decode(line[opened + 1 : closed])
+    )
+
+
+def is_alive(pid: int, start_ticks: int) -> bool:
+    """Say whether this very process still runs; one that only waits to be reaped does not."""
+    line = _read(f"/proc/{pid}/stat", 4096)
+    rest = line[line.rfind(b")") + 2 :].split()
+    return len(rest) >= 20 and rest[0] not in (b"Z", b"X") and int(rest[19]) == start_ticks
+
+
+def _on_terminal(entry: Entry, tty: str) -> bool:
+    name = tty.rpartition("/dev/pts/")[2]
+    if not name.isdigit() or not entry.tty:
+        return not name.isdigit()
+    major, minor = (entry.tty >> 8) & 0xFFF, (entry.tty & 0xFF) | ((entry.tty >> 12) & 0xFFF00)
+    return ((major - 136) << 8) + minor == int(name) if minor < 256 else minor == int(name)
+
+
+def _boot_time() -> float:
+    with open("/proc/stat", "rb") as file:
+        return next((float(line.split()[1]) for line in file if line.startswith(b"btime ")), 0.0)
+
+
+def _argv(path: str) -> tuple[str, ...]:
+    raw = _read(path, _ENVIRON_LIMIT)
+    return tuple(decode(word) for word in raw.removesuffix(b"\0").split(b"\0")) if raw else ()
+
+
+def _environ(path: str, names: frozenset[bytes]) -> Mapping[str, str]:
+    kept: dict[str, str] = {}
+    for pair in _read(path, _ENVIRON_LIMIT).split(b"\0"):
+        name, equals, value = pair.partition(b"=")
+        if equals and name in names and not is_secret_value(text := decode(value)):
+            kept[decode(name)] = text
+    return kept
+
+
+def _link(path: str) -> str | None:
+    try:
+        return decode(os.fsencode(os.readlink(path)))
+    except OSError:
+        return None
+
+
+def _read(path: str, limit: int) -> bytes:
+    """Read a file of /proc; b"" when the process ended or is not ours to read."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        parts = []
+        while limit > 0 and (part := os.read(handle, min(limit, 65536))):
+            parts.append(part)
+            limit -= len(part)
+            if len(part) < 4096:
+                # /proc hands out whole pages; less than one is the end, and saves a call for each file.
+                break
+        return b"".join(parts)
+    except OSError:
+        return b""
+    finally:
+        os.close(handle)

@@ -1,0 +1,1 @@
+"""capture -> identify -> save: a machine's panes, kept."""

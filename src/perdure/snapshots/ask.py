@@ -1,0 +1,62 @@
+"""The first step of a capture: the question is on its way before anything heavy is imported."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from perdure.errors import TmuxMissing
+from perdure.model.user import User
+from perdure.tmux import formats, run
+from perdure.tmux.sockets import owner_of
+
+#: Where the process table is cheap to read we read it ourselves; elsewhere tmux is asked to.
+PANE = formats.PANE if sys.platform.startswith("linux") else formats.PANE_LOCATED
+
+
+class Question(NamedTuple):
+    """A server that is being asked, or why it is not."""
+
+    socket: str
+    owner: User
+    mark: str
+    client: run.Client | None
+    #: Set when the socket was not touched: (reason, sentence).
+    refusal: tuple[str, str] | None = None
+
+
+def ask(socket: str, owner: User, *, options: bool = True, timeout: float = run.TIMEOUT) -> Question:
+    """Ask one server for everything it has and return at once.
+
+    A socket that belongs to somebody else is not touched: whoever listens there would be handed our environment.
+    """
+    mark = os.urandom(8).hex()
+    try:
+        holder = owner_of(socket)
+    except OSError as error:
+        return Question(socket, owner, mark, None, ("unreachable", f"{socket}: {error.strerror}."))
+    if holder is None:
+        return Question(socket, owner, mark, None, ("no-server", f"No server: nothing is at {socket}."))
+    if holder != owner.uid:
+        return Question(socket, owner, mark, None, ("refused", _foreign(socket, holder, owner)))
+    command = formats.survey(mark, pane=PANE, options=options)
+    return Question(socket, owner, mark, _start(socket, owner, command, b"", timeout))
+
+
+def ask_again(question: Question, *, unknown: Iterable[str], panes: list[str], lines: int, timeout: float) -> Question:
+    """Ask a server that has answered for the options of new ids and the scrollback of panes."""
+    script = formats.revisit(question.mark, unknown=unknown, panes=panes, lines=lines)
+    return question._replace(client=_start(question.socket, question.owner, ["source-file", "-"], script, timeout))
+
+
+def _start(socket: str, owner: User, command: list[str], script: bytes, timeout: float) -> run.Client:
+    try:
+        return run.start(socket, command, script=script, owner=owner, timeout=timeout)
+    except FileNotFoundError:
+        raise TmuxMissing("tmux is not installed or not on the PATH; perdure needs tmux 3.2 or newer.") from None
+
+
+def _foreign(socket: str, holder: int, owner: User) -> str:
+    return f"Refused: {socket} belongs to uid {holder}, not to {owner.name} (uid {owner.uid})."

@@ -1,0 +1,114 @@
+"""What differs between two states of a server. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from perdure.model.topology import Link, Pane, Session, Topology, Window
+
+Part = TypeVar("Part", Session, Window, Pane)
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One difference: something gone, something new, or one property that changed."""
+
+    kind: str
+    #: The session, window or pane, as a person would name it.
+    target: str
+    #: gone, new or changed.
+    change: str
+    property: str | None = None
+    before: object = None
+    after: object = None
+
+
+# Ids and process numbers name things for tmux and the kernel; a person would not call them a difference.
+_NO_DIFFERENCE = frozenset({"id", "pid", "tty", "window", "created_at", "identity", "program"})
+
+
+def diff(before: Topology, after: Topology) -> list[Change]:
+    """Return what changed, sessions first.
+
+    Within one server process things are matched by tmux's ids; across a restart by name and place, since a new
+    server numbers everything anew.
+    """
+    same = before.process.pid == after.process.pid and before.process.started_at == after.process.started_at
+    changes: list[Change] = []
+    for kind, left, right in (
+        ("session", _sessions(before, by_id=same), _sessions(after, by_id=same)),
+        ("window", _windows(before, by_id=same), _windows(after, by_id=same)),
+        ("pane", _panes(before, by_id=same), _panes(after, by_id=same)),
+    ):
+        changes += _compare(kind, left, right)
+    return changes
+
+
+_Named = Mapping[str, tuple[str, Session | Window | Pane]]
+
+
+def _compare(kind: str, before: _Named, after: _Named) -> Iterator[Change]:
+    for key, (name, _) in before.items():
+        if key not in after:
+            yield Change(kind=kind, target=name, change="gone")
+    for key, (name, part) in after.items():
+        if key not in before:
+            yield Change(kind=kind, target=name, change="new")
+            continue
+        for property, old, new in _differences(before[key][1], part):
+            yield Change(kind=kind, target=name, change="changed", property=property, before=old, after=new)
+
+
+def _differences(
+    before: Session | Window | Pane, after: Session | Window | Pane
+) -> Iterator[tuple[str, object, object]]:
+    for name in before.__struct_fields__:
+        old, new = getattr(before, name), getattr(after, name, None)
+        if name not in _NO_DIFFERENCE and old != new:
+            yield name, old, new
+    if isinstance(before, Pane) and isinstance(after, Pane):
+        yield from _contents(before, after)
+
+
+def _contents(before: Pane, after: Pane) -> Iterator[tuple[str, object, object]]:
+    for name in ("agent", "conversation", "certain"):
+        old, new = getattr(before.identity, name, None), getattr(after.identity, name, None)
+        if old != new:
+            yield name, old, new
+    old_argv, new_argv = (list(each.program.argv) if each.program else None for each in (before, after))
+    if old_argv != new_argv:
+        yield "program", old_argv, new_argv
+
+
+def _sessions(topology: Topology, *, by_id: bool) -> _Named:
+    return {each.id if by_id else each.name: (each.name, each) for each in topology.sessions}
+
+
+def _windows(topology: Topology, *, by_id: bool) -> _Named:
+    windows = {each.id: each for each in topology.windows}
+    named = {}
+    for place, link in _places(topology):
+        named[link.window if by_id else place] = (place, windows[link.window])
+    return named
+
+
+def _panes(topology: Topology, *, by_id: bool) -> _Named:
+    places = {link.window: place for place, link in reversed(_places(topology))}
+    named = {}
+    for pane in topology.panes:
+        place = f"{places[pane.window]}.{pane.index}"
+        named[pane.id if by_id else place] = (place, pane)
+    return named
+
+
+def _places(topology: Topology) -> list[tuple[str, Link]]:
+    names = {each.id: each.name for each in topology.sessions}
+    return [(f"{names[link.session]}:{link.index}", link) for link in topology.links]
+
+
+def as_text(value: object) -> str:
+    """Return a property's value for a person."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

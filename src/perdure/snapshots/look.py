@@ -1,0 +1,131 @@
+"""capture -> identify, for every server that was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec import Struct
+
+from perdure.agents import environment_names
+from perdure.host.processes import Entry, is_alive, read_entry, read_processes
+from perdure.host.users import run_as, user_by_uid
+from perdure.model.config import Config
+from perdure.model.snapshot import Capture, Miss, Missed
+from perdure.model.user import User
+from perdure.ports import HostView
+from perdure.snapshots.ask import Question
+from perdure.snapshots.capture import Memory, Reading, locate, receive, revisit, with_panes
+from perdure.snapshots.identify import Earlier, identify
+from perdure.snapshots.scrollback import digest, tidy, wanted_panes
+
+
+class Looked(Struct, frozen=True, kw_only=True):
+    """A capture with everyone in it identified, and the scrollback it refers to, by digest."""
+
+    capture: Capture
+    scrollback: Mapping[str, bytes]
+
+
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """What a look depends on besides the servers themselves."""
+
+    config: Config
+    host: str
+    me: User
+    #: The read-only view of a user's files.
+    view_of: Callable[[User], HostView]
+    earlier: Earlier
+
+
+def look(
+    questions: Sequence[Question],
+    around: Surroundings,
+    now: datetime,
+    *,
+    scrollback: bool = False,
+    memory: Memory | None = None,
+) -> list[Looked | Missed]:
+    """Return what every server holds, in the order they were asked, each complete or missed with a reason."""
+    timeout = around.config.tmux.timeout_seconds
+    received = receive(questions, host=around.host, now=now, timeout=timeout, memory=memory)
+    readings = [each for each in received if isinstance(each, Reading)]
+    before = [read_entry(reading.survey.process.pid) for reading in readings]
+    looked = _deepen(readings, around, scrollback=scrollback, memory=memory)
+    looked = _who(looked, around)
+    answers = iter([_still_there(each, entry) for each, entry in zip(looked, before, strict=True)])
+    return [next(answers) if isinstance(each, Reading) else each for each in received]
+
+
+def _deepen(
+    readings: Sequence[Reading], around: Surroundings, *, scrollback: bool, memory: Memory | None
+) -> list[Looked | Missed]:
+    """Add the processes of every pane, the options of new ids, and the scrollback."""
+    config = around.config.scrollback
+    table = read_processes(environment_names())
+    readings = [msgspec.structs.replace(each, capture=locate(each.capture, table.tree)) for each in readings]
+    answers = revisit(
+        readings,
+        panes_of=lambda reading: wanted_panes(reading.capture.topology, config) if scrollback else [],
+        lines=config.lines,
+        timeout=around.config.tmux.timeout_seconds,
+        memory=memory,
+    )
+    looked: list[Looked | Missed] = []
+    for reading, answer in zip(readings, answers, strict=True):
+        if isinstance(answer, Missed):
+            looked.append(answer)
+            continue
+        learned, texts = answer
+        capture = reading.capture if learned is reading else locate(learned.capture, table.tree)
+        looked.append(_with_scrollback(capture, texts))
+    return looked
+
+
+def _with_scrollback(capture: Capture, texts: Mapping[str, bytes]) -> Looked:
+    kept: dict[str, bytes] = {}
+    details = dict(capture.details.panes)
+    for pane, text in texts.items():
+        if pane in details and (tidied := tidy(text)):
+            kept[digest(tidied)] = tidied
+            details[pane] = msgspec.structs.replace(details[pane], scrollback=digest(tidied))
+    return Looked(capture=with_panes(capture, capture.topology.panes, details) if kept else capture, scrollback=kept)
+
+
+def _who(looked: Sequence[Looked | Missed], around: Surroundings) -> list[Looked | Missed]:
+    """Identify all captures, those of each user together and as that user."""
+    result = list(looked)
+    by_user: dict[int, list[int]] = {}
+    for place, each in enumerate(looked):
+        if isinstance(each, Looked):
+            by_user.setdefault(each.capture.server.uid, []).append(place)
+    for uid, places in by_user.items():
+        captures = [each.capture for place in places if isinstance(each := looked[place], Looked)]
+        for place, capture in zip(places, _identify_as(uid, captures, around), strict=True):
+            result[place] = msgspec.structs.replace(looked[place], capture=capture)
+    return result
+
+
+def _identify_as(uid: int, captures: Sequence[Capture], around: Surroundings) -> list[Capture]:
+    if uid == around.me.uid:
+        return identify(captures, around.view_of(around.me), around.earlier)
+    user = user_by_uid(uid) or User(str(uid), uid, uid, "/")
+    # A database connection does not survive a fork: what the child may need of it is read before.
+    before = {capture.server.key: around.earlier(capture.server) for capture in captures}
+    view = around.view_of(user)
+    answer = run_as(user, lambda: msgspec.json.encode(identify(captures, view, lambda server: before.get(server.key))))
+    return msgspec.json.decode(answer, type=list[Capture])
+
+
+def _still_there(looked: Looked | Missed, before: Entry | None) -> Looked | Missed:
+    """Discard a capture whose server ended while it was read.
+
+    Agents drop their registries within half a second of losing their terminal: a capture of a dying server may
+    show agents whose conversations can no longer be told, and must not take the place of one that could.
+    """
+    if isinstance(looked, Missed) or before is None or is_alive(before.pid, before.start_ticks):
+        return looked
+    server = looked.capture.server
+    message = f"The server on {server.socket} ended while it was read."
+    return Missed(server=server, reason=Miss.INCOMPLETE, message=message)

@@ -1,0 +1,62 @@
+"""Which snapshots may go. Pure: it decides, the store deletes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta, tzinfo
+from itertools import pairwise
+
+from perdure.model.config import RetentionConfig
+from perdure.model.snapshot import CAPTURED, SnapshotSummary
+
+#: A fall to half the panes or less, from at least four, is a crash until somebody says otherwise.
+SHARP_DROP = 0.5
+_WORTH_NOTICING = 4
+
+
+def doomed(snapshots: Iterable[SnapshotSummary], now: datetime, policy: RetentionConfig, zone: tzinfo) -> list[str]:
+    """Return the ids that need not be kept any longer.
+
+    Never: the last good snapshot of a server, and the last before a sharp drop: after a crash the small new
+    state is the newest, and the big old one is what people want. Nor anything that was imported.
+    """
+    lineages: dict[tuple[str, str], list[SnapshotSummary]] = {}
+    for each in snapshots:
+        lineages.setdefault((each.server.key, each.origin), []).append(each)
+    gone = []
+    for (_, origin), lineage in lineages.items():
+        lineage.sort(key=lambda each: (each.last_seen_at, each.taken_at))
+        kept = _kept(lineage, now, policy, zone) if origin == CAPTURED else {each.id for each in lineage}
+        gone += [each.id for each in lineage if each.id not in kept]
+    return gone
+
+
+def before_drop(lineage: Sequence[SnapshotSummary]) -> list[SnapshotSummary]:
+    """Return those of a server's snapshots, oldest first, after which most of the panes were gone."""
+    return [
+        earlier
+        for earlier, later in pairwise(lineage)
+        if earlier.panes >= _WORTH_NOTICING and later.panes <= earlier.panes * SHARP_DROP
+    ]
+
+
+def _kept(lineage: Sequence[SnapshotSummary], now: datetime, policy: RetentionConfig, zone: tzinfo) -> set[str]:
+    kept = {lineage[-1].id} | {each.id for each in before_drop(lineage)}
+    span = now - timedelta(days=policy.daily_days)
+    kept |= {each.id for each in lineage if each.last_seen_at >= now - timedelta(hours=policy.everything_hours)}
+    kept |= _last_of_each(lineage, now - timedelta(days=policy.hourly_days), lambda at: _hour(at, zone))
+    kept |= _last_of_each(lineage, span, lambda at: at.astimezone(zone).date())
+    return kept
+
+
+def _last_of_each(
+    lineage: Sequence[SnapshotSummary], since: datetime, bucket: Callable[[datetime], object]
+) -> set[str]:
+    last = {bucket(each.last_seen_at): each.id for each in lineage if each.last_seen_at >= since}
+    return set(last.values())
+
+
+def _hour(at: datetime, zone: tzinfo) -> tuple[object, ...]:
+    # With the offset: the hour that a change of clocks repeats is two hours.
+    local = at.astimezone(zone)
+    return (local.date(), local.hour, local.utcoffset())

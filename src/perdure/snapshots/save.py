@@ -1,0 +1,104 @@
+"""The verb: keep what was looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from perdure.errors import StoreUnusable
+from perdure.model.config import Config
+from perdure.model.server import Server
+from perdure.model.snapshot import Miss, Missed
+from perdure.ports import SnapshotStore
+from perdure.snapshots.look import Looked
+from perdure.snapshots.retention import doomed
+
+_PRUNE_EVERY = timedelta(hours=1)
+
+
+class SaveResult(Struct, frozen=True, kw_only=True):
+    """What a save came to for one server. The numbers are those of the snapshot named."""
+
+    user: str
+    uid: int
+    socket: str
+    #: saved, unchanged, kept (nothing to save; the last good snapshot stands) or failed.
+    result: str
+    reason: str | None = None
+    message: str | None = None
+    snapshot: str | None = None
+    sessions: int = 0
+    windows: int = 0
+    panes: int = 0
+    agents: int = 0
+
+
+def save(looked: Sequence[Looked | Missed], store: SnapshotStore) -> list[SaveResult]:
+    """Keep every capture, and say for each server what became of it. A server that was missed loses nothing."""
+    return [_kept(each, store) if isinstance(each, Missed) else _saved(each, store) for each in looked]
+
+
+def _saved(looked: Looked, store: SnapshotStore) -> SaveResult:
+    capture = looked.capture
+    saved = store.save_snapshot(capture, looked.scrollback)
+    topology = capture.topology
+    counts = (len(topology.sessions), len(topology.windows), len(topology.panes), topology.agents)
+    return _result(capture.server, "saved" if saved.new else "unchanged", snapshot=saved.id, counts=counts)
+
+
+def _kept(missed: Missed, store: SnapshotStore) -> SaveResult:
+    last = next(iter(store.list_snapshots(server=missed.server, limit=1)), None)
+    return _result(
+        missed.server,
+        "kept" if missed.reason in (Miss.NO_SERVER, Miss.EMPTY) else "failed",
+        reason=missed.reason.value,
+        message=missed.message,
+        snapshot=last.id if last else None,
+        counts=(last.sessions, last.windows, last.panes, last.agents) if last else _NOTHING,
+    )
+
+
+def unsaved(looked: Sequence[Looked | Missed], error: StoreUnusable) -> list[SaveResult]:
+    """Say for each server that the store could not take it."""
+    servers = [each.server if isinstance(each, Missed) else each.capture.server for each in looked]
+    return [_result(server, "failed", reason="store", message=error.message) for server in servers]
+
+
+_NOTHING = (0, 0, 0, 0)
+
+
+def _result(
+    server: Server,
+    result: str,
+    *,
+    reason: str | None = None,
+    message: str | None = None,
+    snapshot: str | None = None,
+    counts: tuple[int, int, int, int] = _NOTHING,
+) -> SaveResult:
+    sessions, windows, panes, agents = counts
+    return SaveResult(
+        user=server.user,
+        uid=server.uid,
+        socket=server.socket,
+        result=result,
+        reason=reason,
+        message=message,
+        snapshot=snapshot,
+        sessions=sessions,
+        windows=windows,
+        panes=panes,
+        agents=agents,
+    )
+
+
+def prune(store: SnapshotStore, config: Config, now: datetime) -> int:
+    """Let go of what the policy no longer keeps, at most once an hour; return how many snapshots went."""
+    last = store.pruned_at()
+    if last is not None and now - last < _PRUNE_EVERY:
+        return 0
+    from zoneinfo import ZoneInfo  # once an hour; no need to pay for it every time
+
+    return store.prune_snapshots(doomed(store.list_snapshots(), now, config.retention, ZoneInfo(config.zone)), now)

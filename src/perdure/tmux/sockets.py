@@ -1,0 +1,74 @@
+"""Which tmux servers there may be, and whose they are."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+
+from perdure.model.text import decode, encode
+
+
+def socket_dir(environ: Mapping[str, str], uid: int) -> str:
+    """Return where tmux puts the sockets of a user: `$TMUX_TMPDIR`, else /tmp."""
+    base = environ.get("TMUX_TMPDIR") or "/tmp"
+    return os.path.join(os.path.realpath(base), f"tmux-{uid}")
+
+
+def find_sockets(environ: Mapping[str, str], uid: int, configured: Sequence[str] = ()) -> list[str]:
+    """Return the sockets of a user, each once: those of the directory, `$TMUX`'s, and the configured ones.
+
+    A configured socket is named even while nothing is there; so is the default one when there is no other, so
+    that "no server" is said about something.
+    """
+    directory = socket_dir(environ, uid)
+    inside = (environ.get("TMUX", "").rpartition(",")[0].rpartition(",")[0],) if uid == os.geteuid() else ()
+    paths = [*_sockets_in(directory), *(path for path in inside if _is_socket(path)), *configured]
+    return list(dict.fromkeys(canonical(path) for path in paths)) or [os.path.join(directory, "default")]
+
+
+def users_with_sockets(environ: Mapping[str, str]) -> list[int]:
+    """Return the uids that have a socket directory with a socket in it."""
+    found = []
+    for base in dict.fromkeys((environ.get("TMUX_TMPDIR") or "/tmp", "/tmp")):
+        for name in _listed(base):
+            uid = name.removeprefix("tmux-")
+            if name.startswith("tmux-") and uid.isdigit() and any(_sockets_in(os.path.join(base, name))):
+                found.append(int(uid))
+    return sorted(set(found))
+
+
+def owner_of(path: str) -> int | None:
+    """Return the uid that owns a socket, None when there is nothing at this path.
+
+    Raises OSError when we may not even look.
+    """
+    try:
+        return os.lstat(encode(path)).st_uid
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _sockets_in(directory: str) -> Iterable[str]:
+    return (path for name in sorted(_listed(directory)) if _is_socket(path := os.path.join(directory, name)))
+
+
+def _listed(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return bool(path) and stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def canonical(path: str) -> str:
+    """Return one name for one socket, whatever links lead to its directory, as text that can be stored."""
+    path = os.fsdecode(encode(path))
+    place = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    return decode(os.fsencode(os.path.join(place, os.path.basename(path))))
