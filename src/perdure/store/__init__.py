@@ -1,0 +1,60 @@
+"""Where snapshots are kept: one set of verbs over SQLite or PostgreSQL, and a manifest per server beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perdure import errors
+
+if TYPE_CHECKING:
+    from perdure.store.driver import Driver
+    from perdure.store.store import Store
+
+
+def open_store(url: str, *, state_dir: str) -> Store:
+    """Return the store at `url`, made and brought up to date when necessary.
+
+    `sqlite:///absolute/path` or `postgresql://…`. Manifests are kept under `state_dir`, which is made for the
+    owner alone when it is missing. A database that has never held anything is filled from the manifests there.
+    Raises `StoreUnusable`, or one of its kinds, when there is no way; no message ever holds a password.
+    """
+    from perdure.store import migrations
+    from perdure.store.files import private_directory
+    from perdure.store.store import Store
+
+    private_directory(state_dir)
+    driver = _connect(url)
+    try:
+        is_new = migrations.bring_up_to_date(driver)
+        store = Store(driver, state_dir)
+        if is_new:
+            store.load_manifests()
+    except BaseException:
+        driver.close()
+        raise
+    return store
+
+
+def sqlite_path(url: str) -> str | None:
+    """Return the file an `sqlite:` address means, None for any other address."""
+    scheme, _, rest = url.partition("://")
+    if scheme != "sqlite":
+        return None
+    path = "/" + rest.lstrip("/")
+    if not rest.startswith("/") or path == "/" or "\0" in path:
+        raise errors.StoreUnusable("An SQLite store is addressed as sqlite:///absolute/path/to/file.")
+    return path
+
+
+def _connect(url: str) -> Driver:
+    path = sqlite_path(url)
+    if path is not None:
+        from perdure.store.sqlite import SQLite
+
+        return SQLite(path)
+    if url.startswith(("postgresql://", "postgres://")):
+        from perdure.store.postgres import Postgres
+
+        return Postgres(url)
+    # The address itself is not repeated: whatever it is, it may hold a password.
+    raise errors.StoreUnusable("A store is addressed as sqlite:///absolute/path or postgresql://host/database.")

@@ -1,0 +1,100 @@
+"""Reading everything back and saying what is wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perdure import errors
+from perdure.model.snapshot import Problem
+from perdure.store import scrollback_file
+from perdure.store.manifest import Manifest, read_manifests
+
+if TYPE_CHECKING:
+    from perdure.store.store import Store
+
+
+def problems(store: Store) -> Iterator[Problem]:
+    """Yield everything that is wrong with a store. A snapshot whose parent was pruned is not."""
+    for line in store.driver.integrity():
+        yield Problem(where="database", what=line, repairable=True)
+    try:
+        yield from _rows(store)
+    except errors.StoreDamaged as error:
+        yield Problem(where="database", what=error.message, repairable=True)
+    yield from _manifests(store)
+    for path, mode in open_to_others(store):
+        yield Problem(where=path, what=f"Others may use it (mode {mode:04o}).", repairable=True)
+
+
+def damaged_snapshots(store: Store) -> Iterator[str]:
+    """Yield the id of every snapshot that cannot be read back."""
+    for id in store.records.ids():
+        try:
+            store.records.snapshot(id)
+        except (errors.SnapshotDamaged, errors.StoreDamaged):
+            yield id
+
+
+def damaged_scrollbacks(store: Store) -> Iterator[str]:
+    """Yield the digest of every text that cannot be read back."""
+    for digest in store.records.digests():
+        try:
+            store.records.scrollback(digest)
+        except (ValueError, TypeError, errors.StoreDamaged):
+            yield digest
+
+
+def manifests_ahead(store: Store) -> Iterator[Manifest]:
+    """Yield every manifest whose snapshot the database does not know, or knows less of."""
+    for manifest in read_manifests(store.state_dir):
+        if isinstance(manifest, Manifest) and _is_ahead(store, manifest):
+            # A save writes the manifest before it commits: looked at again when none is at work.
+            with store.driver.transaction(manifest.snapshot.server.key):
+                confirmed = _is_ahead(store, manifest)
+            if confirmed:
+                yield manifest
+
+
+def open_to_others(store: Store) -> Iterator[tuple[str, int]]:
+    """Yield (path, mode) of everything that other users may read or write."""
+    directory = store.shelf.directory
+    names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+    places = [store.state_dir, directory, *(os.path.join(directory, name) for name in names), *store.driver.files]
+    for path in places:
+        try:
+            mode = os.stat(path).st_mode & 0o7777
+        except OSError:
+            continue
+        if mode & 0o077:
+            yield path, mode
+
+
+def _rows(store: Store) -> Iterator[Problem]:
+    for id in damaged_snapshots(store):
+        yield Problem(where=f"snapshot {id}", what="It cannot be read back.", repairable=True)
+    for digest in damaged_scrollbacks(store):
+        yield Problem(where=f"scrollback {digest}", what="It cannot be read back.", repairable=True)
+    for digest in store.records.missing():
+        yield Problem(
+            where=f"scrollback {digest}", what="A snapshot refers to it, and it is not there.", repairable=True
+        )
+
+
+def _manifests(store: Store) -> Iterator[Problem]:
+    for found in read_manifests(store.state_dir):
+        if isinstance(found, Problem):
+            yield found
+    for manifest in manifests_ahead(store):
+        what = f"The database does not have all of snapshot {manifest.snapshot.id}."
+        yield Problem(where=store.shelf.path(manifest.snapshot.server), what=what, repairable=True)
+    directory = store.shelf.directory
+    for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:
+        path = os.path.join(directory, name)
+        if name.endswith(".scrollback") and scrollback_file.unreadable(path):
+            yield Problem(where=path, what="Some scrollback in it cannot be read.", repairable=True)
+
+
+def _is_ahead(store: Store, manifest: Manifest) -> bool:
+    return store.is_ahead(manifest.snapshot.id, manifest.snapshot.last_seen_at)

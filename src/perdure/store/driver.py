@@ -1,0 +1,66 @@
+"""The seam between the store's verbs and a database: three calls, named parameters, our own errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+#: What a parameter may be.
+Value = str | int | bytes | None
+#: What a query gives back, in the order it asked.
+Row = tuple[Any, ...]
+
+
+class Driver(Protocol):
+    """One connection. Everything it raises for the database's sake is `StoreUnusable` or one of its kinds."""
+
+    @property
+    def dialect(self) -> str:
+        """The part of a migration's file name that says which database it is for."""
+
+    @property
+    def files(self) -> Sequence[str]:
+        """The files the database lies in, as far as they are ours to look after."""
+
+    def execute(self, sql: str, **parameters: Value) -> int:
+        """Run one statement and return how many rows it changed. Outside a transaction it is one of its own."""
+
+    def fetch(self, sql: str, **parameters: Value) -> list[Row]:
+        """Run one query and return all rows."""
+
+    def transaction(self, server: str | None = None) -> AbstractContextManager[None]:
+        """Make everything inside happen or not happen.
+
+        With a server's key no other transaction of that server runs at the same time; without, none at all.
+        """
+
+    def has_table(self, name: str) -> bool:
+        """Return whether there is such a table."""
+
+    def integrity(self) -> Sequence[str]:
+        """Return what the database finds wrong with its own file, () for nothing."""
+
+    def close(self) -> None:
+        """Let go of the database."""
+
+
+_TOKEN = re.compile(r"'(?:[^']|'')*'|::|:([a-z_][a-z0-9_]*)|%")
+
+
+def for_psycopg(sql: str) -> str:
+    """Return `sql` with `:name` as psycopg writes it; casts (`::`) and quoted text stay what they are."""
+    return _TOKEN.sub(_for_psycopg, sql)
+
+
+def _for_psycopg(match: re.Match[str]) -> str:
+    if match[1]:
+        return f"%({match[1]})s"
+    return match[0].replace("%", "%%")
+
+
+def with_list(sql: str, name: str, values: Sequence[str]) -> tuple[str, dict[str, Value]]:
+    """Return `sql` with the one parameter `:name` made as many as there are values, and those parameters."""
+    parameters: dict[str, Value] = {f"{name}_{index}": value for index, value in enumerate(values)}
+    return sql.replace(f":{name}", ", ".join(f":{key}" for key in parameters)), parameters

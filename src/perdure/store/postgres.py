@@ -1,0 +1,138 @@
+"""PostgreSQL through psycopg 3, for many hosts over one database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+
+from perdure import errors
+from perdure.store.driver import Row, Value, for_psycopg
+
+try:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+except ImportError as error:
+    raise errors.StoreUnusable(
+        "A PostgreSQL store needs the extra `postgres`: pip install 'perdure[postgres]'."
+    ) from error
+
+_PATIENCE = "10s"
+
+
+class Postgres:
+    """A `Driver` over one PostgreSQL connection."""
+
+    dialect = "postgres"
+    files: Sequence[str] = ()
+
+    def __init__(self, url: str) -> None:
+        self._secrets = _secrets(url)
+        self._name = _name(url)
+        try:
+            self._connection = psycopg.connect(_with_defaults(url), autocommit=True)
+            self._connection.execute("SET client_encoding TO 'UTF8'")
+        except psycopg.Error as error:
+            # Not chained: libpq's own text may repeat parts of the address.
+            raise self._unusable(error) from None
+
+    def execute(self, sql: str, **parameters: Value) -> int:
+        """Run one statement and return how many rows it changed."""
+        with self._translated():
+            return self._connection.execute(for_psycopg(sql).encode(), parameters).rowcount
+
+    def fetch(self, sql: str, **parameters: Value) -> list[Row]:
+        """Run one query and return all rows."""
+        with self._translated():
+            return self._connection.execute(for_psycopg(sql).encode(), parameters).fetchall()
+
+    @contextmanager
+    def transaction(self, server: str | None = None) -> Iterator[None]:
+        """Make everything inside happen or not happen, one at a time per server; without a server, alone."""
+        with self._translated(), self._connection.transaction():
+            self.execute(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
+            # Everyone takes the common lock first, so nobody can wait in a circle.
+            if server is None:
+                self._lock("pg_advisory_xact_lock", "perdure")
+            else:
+                self._lock("pg_advisory_xact_lock_shared", "perdure")
+                self._lock("pg_advisory_xact_lock", f"perdure {server}")
+            yield
+
+    def has_table(self, name: str) -> bool:
+        """Return whether there is such a table."""
+        # Not to_regclass: it answers from a cache, which waiting for an advisory lock does not bring up to date.
+        return bool(
+            self.fetch(
+                "SELECT 1 FROM pg_catalog.pg_tables"
+                " WHERE tablename = :name AND schemaname = ANY (pg_catalog.current_schemas(false))",
+                name=name,
+            )
+        )
+
+    def integrity(self) -> Sequence[str]:
+        """Return (): a PostgreSQL server looks after its own files."""
+        return ()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        with suppress(psycopg.Error):
+            self._connection.close()
+
+    def _lock(self, function: str, name: str) -> None:
+        number = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
+        self.fetch(f"SELECT {function}(CAST(:number AS BIGINT))", number=number)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (psycopg.ProgrammingError, psycopg.IntegrityError) as error:
+            # Refused by the server over rights or someone else's tables; without a code it is our own mistake.
+            if error.sqlstate is None:
+                raise
+            raise self._unusable(error) from None
+        except psycopg.Error as error:
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: psycopg.Error) -> errors.StoreUnusable:
+        lines = (error.diag.message_primary or str(error)).strip().splitlines()
+        cause = lines[-1].strip().rstrip(".") if lines else ""
+        if not cause or any(secret in cause for secret in self._secrets):
+            cause = "the server refused or could not be reached"
+        return errors.StoreUnusable(f"The PostgreSQL store {self._name} cannot be used: {cause}.")
+
+
+def _with_defaults(url: str) -> str:
+    wanted = {"connect_timeout": "10", "application_name": "perdure"}
+    given = conninfo_to_dict(url)
+    return make_conninfo(url, **{name: value for name, value in wanted.items() if name not in given})
+
+
+def _name(url: str) -> str:
+    """The address as far as it may be shown. One that cannot be read with certainty is shown to nobody."""
+    rest = url.partition("://")[2]
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    try:
+        # A second "@", or one past the authority, is a password with a character that should have been quoted:
+        # libpq would take part of it for a host name, and say it out loud.
+        if rest.count("@") != authority.count("@") or rest.count("@") > 1:
+            raise psycopg.ProgrammingError
+        parts = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        raise errors.StoreUnusable(
+            "The store's address is not a valid PostgreSQL URL; special characters in it are written as %XX."
+        ) from None
+    host, port, database = (str(parts.get(key) or "") for key in ("host", "port", "dbname"))
+    return f"{host or 'localhost'}{':' + port if port else ''}/{database}"
+
+
+def _secrets(url: str) -> set[str]:
+    """Everything in the address that might be (a part of) a password."""
+    userinfo, at, _ = url.partition("://")[2].rpartition("@")
+    pieces = set(re.split(r"[:@/?#&=]", userinfo.partition(":")[2])) if at else set()
+    with suppress(psycopg.ProgrammingError):
+        parts = conninfo_to_dict(url)
+        pieces |= {str(parts.get(key) or "") for key in ("password", "sslpassword")}
+    return pieces - {""}

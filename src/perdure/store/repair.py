@@ -1,0 +1,158 @@
+"""Mending a store without ever deleting anything: what is damaged is set aside, what is readable comes back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from perdure import errors
+from perdure.model.snapshot import CAPTURED, Problem
+from perdure.store import check, open_store, sqlite_path
+from perdure.store.files import cannot, locked, private_directory
+from perdure.store.manifest import Manifest, manifest_name, read_manifests
+from perdure.store.rows import coming_from, stamp
+from perdure.store.store import Store
+
+
+def repair(url: str, state_dir: str, now: datetime) -> tuple[str, ...]:
+    """Mend the store at `url` and say what was done, one sentence each; () when there was nothing to do.
+
+    Raises `StoreUnusable` when the store cannot be reached at all.
+    """
+    private_directory(state_dir)
+    with locked(state_dir):
+        path = sqlite_path(url)
+        aside = _set_aside(path, now) if path is not None and _is_damaged(url, state_dir) else None
+        actions = [f"Set the damaged database aside as {aside}."] if aside else []
+        store = open_store(url, state_dir=state_dir)
+        try:
+            if aside:
+                actions += _salvage(store, aside)
+            actions += _mend(store, now)
+        finally:
+            store.close()
+    return tuple(actions)
+
+
+def _is_damaged(url: str, state_dir: str) -> bool:
+    try:
+        store = open_store(url, state_dir=state_dir)
+    except errors.StoreDamaged:
+        return True
+    try:
+        return bool(store.driver.integrity())
+    finally:
+        store.close()
+
+
+def _set_aside(path: str, now: datetime) -> str:
+    from perdure.store.sqlite import beside
+
+    aside = free_name(f"{path}.damaged-{_compact(now)}")
+    # The database last: until then it is still where it was, and a repair that is cut short can begin again.
+    for old, new in reversed(tuple(zip(beside(path), beside(aside), strict=True))):
+        try:
+            os.rename(old, new)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise cannot("The damaged database", old, "be set aside", error) from error
+    return aside
+
+
+def free_name(wanted: str) -> str:
+    """Return `wanted`, or the first name made from it that nothing has yet."""
+    name, number = wanted, 1
+    while os.path.lexists(name) or os.path.lexists(f"{name}-wal"):
+        number += 1
+        name = f"{wanted}.{number}"
+    return name
+
+
+def _salvage(store: Store, aside: str) -> Iterator[str]:
+    from perdure.store.salvage import Wreck
+
+    wreck, count = Wreck(aside), 0
+    for snapshot, parent in wreck.snapshots():
+        coming = coming_from(snapshot, snapshot.origin)
+        with store.driver.transaction(snapshot.server.key):
+            texts = wreck.texts(frozenset(store.records.absent(coming.digests)))
+            count += store.records.insert(snapshot.id, parent, stamp(snapshot.taken_at), coming, texts)
+    yield f"Read {_counted(count, 'snapshot')} back from the damaged database."
+
+
+def _mend(store: Store, now: datetime) -> Iterator[str]:
+    yield from _rows(store, now)
+    yield from _bad_manifests(store, now)
+    loaded = store.load_manifests()
+    if loaded:
+        yield f"Loaded {_counted(len(loaded), 'snapshot')} from the manifests: {', '.join(loaded)}."
+    yield from _missing_scrollback(store)
+    yield from _modes(store)
+
+
+def _rows(store: Store, now: datetime) -> Iterator[str]:
+    for id in list(check.damaged_snapshots(store)):
+        with store.driver.transaction():
+            store.records.set_aside(id, stamp(now))
+        yield f"Set the damaged snapshot {id} aside."
+    for digest in list(check.damaged_scrollbacks(store)):
+        with store.driver.transaction():
+            store.records.set_scrollback_aside(digest, stamp(now))
+        yield f"Set the damaged scrollback {digest} aside."
+
+
+def _missing_scrollback(store: Store) -> Iterator[str]:
+    missing = set(store.records.missing())
+    for manifest in read_manifests(store.state_dir) if missing else ():
+        if isinstance(manifest, Manifest):
+            found = store.shelf.texts(manifest, missing)
+            with store.driver.transaction():
+                for digest, text in sorted(found.items()):
+                    store.records.keep_scrollback(digest, text)
+            missing -= found.keys()
+            if found:
+                yield f"Loaded {_counted(len(found), 'scrollback')} from the manifests."
+
+
+def _bad_manifests(store: Store, now: datetime) -> Iterator[str]:
+    """Set unreadable manifests aside and write them anew from the database, where it knows the server."""
+    bad = [found.where for found in read_manifests(store.state_dir) if isinstance(found, Problem) and found.repairable]
+    for path in bad:
+        aside = free_name(f"{path}.damaged-{_compact(now)}")
+        with store.shelf.held(now):
+            os.rename(path, aside)
+        yield f"Set the damaged manifest aside as {aside}."
+    if bad:
+        yield from _rewritten(store, {os.path.basename(path) for path in bad}, now)
+
+
+def _rewritten(store: Store, names: set[str], now: datetime) -> Iterator[str]:
+    for key in store.records.servers(CAPTURED):
+        with store.driver.transaction(key), store.shelf.held(now):
+            snapshot = store.newest_readable(key)
+            if snapshot is None or f"{manifest_name(snapshot.server)}.json" not in names:
+                continue
+            standing = store.records.standing(snapshot.id)
+            parent = None if standing is None else standing.parent
+            store.shelf.put(Manifest(parent=parent, snapshot=snapshot), store.packed_scrollback)
+        yield f"Wrote the manifest of {key} anew from snapshot {snapshot.id}."
+
+
+def _modes(store: Store) -> Iterator[str]:
+    for path, mode in list(check.open_to_others(store)):
+        # A directory with the sticky bit is everybody's on purpose (/tmp): not ours to close.
+        if not mode & 0o1000:
+            with suppress(OSError):
+                os.chmod(path, mode & 0o700)
+                yield f"Closed {path} to other users."
+
+
+def _compact(now: datetime) -> str:
+    return now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,173 @@
+"""A snapshot as the database has it: canonical bytes, their digest, the id made of it, times as text."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from perdure import errors
+from perdure.model.server import Server
+from perdure.model.snapshot import Capture, Snapshot, SnapshotSummary
+from perdure.model.topology import Details, Topology
+from perdure.store.driver import Row
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+_UNREADABLE = (zlib.error, msgspec.MsgspecError, UnicodeError, ValueError, TypeError)
+
+
+class Standing(Struct, frozen=True):
+    """Where a snapshot stands among those of its server. Times are stamps."""
+
+    id: str
+    content: str
+    parent: str | None
+    taken_at: str
+    last_seen_at: str
+
+
+class Coming(Struct, frozen=True, kw_only=True):
+    """A capture made ready to be kept."""
+
+    server: Server
+    origin: str
+    #: When it was taken, as a stamp.
+    at: str
+    content: str
+    body: bytes
+    details: bytes
+    counts: Mapping[str, int]
+    #: The scrollback its details refer to.
+    digests: frozenset[str]
+
+
+def coming_from(capture: Capture | Snapshot, origin: str) -> Coming:
+    """Return a capture, or what is known of a snapshot by now, ready to be kept."""
+    body = canonical(capture.topology)
+    at = capture.last_seen_at if isinstance(capture, Snapshot) else capture.taken_at
+    return Coming(
+        server=capture.server,
+        origin=origin,
+        at=stamp(at),
+        content=content_of(body),
+        body=body,
+        details=canonical(capture.details),
+        counts=counts_of(capture.topology),
+        digests=digests_of(capture.details),
+    )
+
+
+def counts_of(topology: Topology) -> dict[str, int]:
+    """Return the numbers of a snapshot's line in the history."""
+    return {
+        "sessions": len(topology.sessions),
+        "windows": len(topology.windows),
+        "panes": len(topology.panes),
+        "agents": topology.agents,
+    }
+
+
+def digests_of(details: Details) -> frozenset[str]:
+    """Return the digests of all scrollback that details refer to."""
+    return frozenset(pane.scrollback for pane in details.panes.values() if pane.scrollback is not None)
+
+
+def canonical(value: Topology | Details) -> bytes:
+    """Return the one JSON text for this value, whatever order its mappings are in."""
+    return _ENCODER.encode(value)
+
+
+def content_of(body: bytes) -> str:
+    """Return the digest of a topology's canonical text."""
+    return blake2b(body, digest_size=16).hexdigest()
+
+
+def snapshot_id(server: Server, origin: str, content: str, parent: str | None, *, late: str = "") -> str:
+    """Return the id of a snapshot by what it says and which one it follows, so that A, B, A are three.
+
+    `late` is the stamp of a capture that arrived after a newer one. It may say the same, and follow the same, as
+    a snapshot still to come, and must not be taken for it.
+    """
+    named = _ENCODER.encode((server.key, origin, content, parent or "", late))
+    return blake2b(named, digest_size=16).hexdigest()[:16]
+
+
+def packed(raw: bytes) -> bytes:
+    """Return `raw` compressed, quickly rather than best."""
+    return zlib.compress(raw, 1)
+
+
+def unpacked(data: bytes) -> bytes:
+    """Return what was packed. Raises ValueError when it is damaged."""
+    try:
+        return zlib.decompress(data)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+
+
+def stamp(moment: datetime) -> str:
+    """Return a time as text of fixed width in UTC, whose order is the order in time."""
+    if moment.tzinfo is None:
+        raise ValueError("a time without a zone")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def moment_of(text: str) -> datetime:
+    """Return the time of a stamp."""
+    return datetime.fromisoformat(text)
+
+
+def summary_from(row: Row) -> SnapshotSummary:
+    """Return a line of the history. Raises `SnapshotDamaged`."""
+    id, host, owner, uid, socket, origin, taken_at, last_seen_at, sessions, windows, panes, agents = row
+    try:
+        return SnapshotSummary(
+            id=id,
+            server=Server(host=host, user=owner, uid=uid, socket=socket),
+            origin=origin,
+            taken_at=moment_of(taken_at),
+            last_seen_at=moment_of(last_seen_at),
+            sessions=sessions,
+            windows=windows,
+            panes=panes,
+            agents=agents,
+        )
+    except _UNREADABLE as error:
+        raise damaged(id) from error
+
+
+def snapshot_from(row: Row) -> Snapshot:
+    """Return a whole snapshot, checked against its digest. Raises `SnapshotDamaged`."""
+    summary = summary_from(row[:12])
+    content, _parent, details, body = row[12:]
+    try:
+        raw = zlib.decompress(body)
+        if content_of(raw) != content:
+            raise ValueError("the digest does not match")
+        return Snapshot(
+            id=summary.id,
+            server=summary.server,
+            origin=summary.origin,
+            taken_at=summary.taken_at,
+            last_seen_at=summary.last_seen_at,
+            topology=_decoder(Topology).decode(raw),
+            details=_decoder(Details).decode(zlib.decompress(details)),
+        )
+    except _UNREADABLE as error:
+        raise damaged(summary.id) from error
+
+
+def damaged(id: str) -> errors.SnapshotDamaged:
+    """Return the sentence for a snapshot that cannot be read."""
+    return errors.SnapshotDamaged(f"Snapshot {id} cannot be read back; the others are not affected.", snapshot=id)
+
+
+@cache
+def _decoder(kind: type[Any]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)

@@ -1,0 +1,148 @@
+"""SQLite, in WAL mode, with every commit on disk before it is reported."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from time import sleep
+
+from perdure import errors
+from perdure.store.driver import Row, Value
+from perdure.store.files import private_directory, private_file
+
+_OLDEST = (3, 35, 0)
+_PATIENCE = 10.0
+_TRIES, _PAUSE = 100, 0.1
+
+_CAUSES = {
+    sqlite3.SQLITE_BUSY: "another process keeps it locked",
+    sqlite3.SQLITE_LOCKED: "another process keeps it locked",
+    sqlite3.SQLITE_READONLY: "it is read-only here",
+    sqlite3.SQLITE_PERM: "access is denied",
+    sqlite3.SQLITE_AUTH: "access is denied",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_IOERR: "reading or writing it failed",
+    sqlite3.SQLITE_CANTOPEN: "it, or a file beside it, cannot be opened",
+    sqlite3.SQLITE_TOOBIG: "a snapshot is too big for it",
+    sqlite3.SQLITE_NOMEM: "there is not enough memory",
+}
+_DAMAGE = {
+    sqlite3.SQLITE_CORRUPT: "it is damaged",
+    sqlite3.SQLITE_NOTADB: "it is not a database",
+}
+
+
+class SQLite:
+    """A `Driver` over one SQLite file, made for the owner alone when it is missing."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        if sqlite3.sqlite_version_info < _OLDEST:
+            raise errors.StoreUnusable(f"SQLite 3.35 or newer is needed; this Python has {sqlite3.sqlite_version}.")
+        private_directory(os.path.dirname(path))
+        # SQLite gives the files it makes beside the database the database's own mode.
+        private_file(path)
+        with self._translated():
+            self._connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+        try:
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def files(self) -> Sequence[str]:
+        """The database and whatever SQLite has put beside it."""
+        return tuple(name for name in beside(self.path) if os.path.exists(name))
+
+    def execute(self, sql: str, **parameters: Value) -> int:
+        """Run one statement and return how many rows it changed."""
+        with self._translated():
+            return self._connection.execute(sql, parameters).rowcount
+
+    def fetch(self, sql: str, **parameters: Value) -> list[Row]:
+        """Run one query and return all rows."""
+        with self._translated():
+            return self._connection.execute(sql, parameters).fetchall()
+
+    @contextmanager
+    def transaction(self, server: str | None = None) -> Iterator[None]:
+        """Make everything inside happen or not happen; SQLite has one writer at a time, whatever the server."""
+        self.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            # SQLite has rolled back by itself after some errors, a full disk among them.
+            if self._connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+            raise
+
+    def has_table(self, name: str) -> bool:
+        """Return whether there is such a table."""
+        return bool(self.fetch("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name", name=name))
+
+    def integrity(self) -> Sequence[str]:
+        """Return what SQLite's own check finds, () for nothing."""
+        try:
+            found = [str(row[0]) for row in self.fetch("PRAGMA integrity_check(20)")]
+        except errors.StoreDamaged as error:
+            return (error.message,)
+        return () if found == ["ok"] else tuple(line for text in found for line in text.splitlines())
+
+    def close(self) -> None:
+        """Let go of the database."""
+        with suppress(sqlite3.Error):
+            self._connection.close()
+
+    def _prepare(self) -> None:
+        if self.fetch("PRAGMA journal_mode") != [("wal",)]:
+            self._switch_to_wal()
+        self.execute("PRAGMA synchronous = FULL")
+        self.execute("PRAGMA foreign_keys = ON")
+
+    def _switch_to_wal(self) -> None:
+        # Two processes that do this to a new database at once can get "locked" without SQLite ever waiting.
+        for _ in range(_TRIES):
+            with suppress(_Locked):
+                self.execute("PRAGMA journal_mode = WAL")
+                return
+            sleep(_PAUSE)
+        self.execute("PRAGMA journal_mode = WAL")
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.ProgrammingError, sqlite3.IntegrityError):
+            raise
+        except sqlite3.DatabaseError as error:
+            raise translated(self.path, error) from error
+
+
+class _Locked(errors.StoreUnusable):
+    """Another process keeps the database locked."""
+
+
+def beside(path: str) -> tuple[str, str, str]:
+    """Return the names of a database's files: itself, its log, the log's index."""
+    return path, f"{path}-wal", f"{path}-shm"
+
+
+def translated(path: str, error: sqlite3.DatabaseError) -> errors.StoreUnusable:
+    """Return our sentence for what SQLite says about the database at `path`."""
+    code = getattr(error, "sqlite_errorcode", None)
+    primary = None if code is None else code & 0xFF
+    if primary in _DAMAGE or (code is None and "decode" in str(error)):
+        cause = _DAMAGE.get(primary or sqlite3.SQLITE_CORRUPT)
+        return errors.StoreDamaged(
+            f"The database {path} cannot be used: {cause}; `perdure check --repair` sets it aside and rebuilds it.",
+            path=path,
+        )
+    kind = _Locked if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) else errors.StoreUnusable
+    return kind(f"The database {path} cannot be used: {_CAUSES.get(primary or 0, str(error))}.", path=path)

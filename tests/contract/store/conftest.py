@@ -1,0 +1,65 @@
+"""One body of tests over both databases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import pytest
+
+from perdure.store import open_store
+from perdure.store.store import Store
+from tests.conftest import PrivateHome
+from tests.postgres import PostgresServer
+
+
+class Place(NamedTuple):
+    """Where a store is."""
+
+    url: str
+    state_dir: str
+
+    def open(self) -> Store:
+        """Open it."""
+        return open_store(self.url, state_dir=self.state_dir)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A server that the whole run shares."""
+    server = PostgresServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, private_home: PrivateHome) -> Iterator[Place]:
+    """A store that does not exist yet."""
+    if request.param == "sqlite":
+        yield Place(f"sqlite://{os.path.join(private_home.state, 'perdure.db')}", private_home.state)
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    url = server.new_database()
+    yield Place(url, private_home.state)
+    server.drop(url)
+
+
+@pytest.fixture
+def opened(place: Place) -> Iterator[Callable[[], Store]]:
+    """Opens the store as often as asked, and closes all of them."""
+    stores: list[Store] = []
+
+    def open_one() -> Store:
+        stores.append(place.open())
+        return stores[-1]
+
+    yield open_one
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(opened: Callable[[], Store]) -> Store:
+    """A new store."""
+    return opened()
