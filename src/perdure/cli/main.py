@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from perdure import __version__
 from perdure.errors import PerdureError
@@ -39,8 +39,18 @@ class Command(Protocol):
         """Do it and return the exit code; expected failures are raised."""
 
 
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help of a fixed width: argparse asks for the terminal's with every argument, through slow imports."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=100)
+
+
 class Parser(argparse.ArgumentParser):
     """argparse with one sentence and exit code 2 for a wrong argument."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(formatter_class=Help, allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and how to find out what is right."""
@@ -68,7 +78,7 @@ def _run(words: list[str]) -> int:
         return _general(words)
     module: Command = import_module(f"perdure.cli.{COMMANDS[name][0] if name else 'overview'}")
     summary = COMMANDS[name][1] if name else "show how things stand"
-    parser = Parser(prog=f"perdure {name}" if name else "perdure", description=summary, allow_abbrev=False)
+    parser = Parser(prog=f"perdure {name}" if name else "perdure", description=summary)
     module.configure(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return module.run(parser.parse_args(words[1:] if name else words))
@@ -83,8 +93,6 @@ def _general(words: list[str]) -> int:
         usage="perdure [--help] [--version] [COMMAND ...]",
         description="Agent sessions that outlive their processes. Without a command: how things stand.",
         epilog=f"commands:\n{listed}\n\n'perdure COMMAND --help' tells more of each.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"perdure {__version__}")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")

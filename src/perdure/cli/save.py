@@ -30,6 +30,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     from perdure.host.clock import now
 
     at = now()
+    _warm_up(setup)
     scrollback = setup.config.scrollback.enabled and not args.no_scrollback
     looked = setup.look(questions, at, scrollback=scrollback)
     results = keep(setup, looked, at)
@@ -44,6 +45,16 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
 
 run = with_setup(_run)
+
+
+def _warm_up(setup: Setup) -> None:
+    """Open the store while tmux is still at work. What is wrong with it is said when something is to be saved."""
+    from perdure.errors import StoreUnusable
+
+    try:
+        setup.store  # noqa: B018
+    except StoreUnusable:
+        return
 
 
 def keep(setup: Setup, looked: Sequence[Looked | Missed], at: datetime, *, exports: bool = True) -> list[SaveResult]:

@@ -37,9 +37,12 @@ class PortableTable(ProcessTable):
         queue = [root]
         for pid in queue:
             queue.extend(self._below.get(pid, ()))
-        return tuple(process for pid in queue if (process := self._read(self._known[pid])))
+        return tuple(process for pid in queue if (process := self._read_one(self._known[pid])))
 
-    def _read(self, found: psutil.Process) -> Process | None:
+    def prefetch(self) -> None:
+        """Do nothing: psutil reads what is asked for when it is asked for."""
+
+    def _read_one(self, found: psutil.Process) -> Process | None:
         try:
             with found.oneshot():
                 started = found.create_time()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import sys
-import traceback
 from collections.abc import Callable
 
 from perdure.errors import PerdureError, UsageError
@@ -87,6 +86,8 @@ def _work_as(user: User, work: Callable[[], bytes], writer: int) -> int:
         with os.fdopen(writer, "wb") as pipe:
             pipe.write(work())
     except BaseException:
+        import traceback
+
         traceback.print_exc(file=sys.stderr)
         return 1
     return 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 #: What stands in place of a secret.
 HIDDEN = "***"
@@ -42,8 +43,12 @@ def is_secret_name(name: str) -> bool:
     return any(word.lower() in _WORDS for word in words)
 
 
+@lru_cache(maxsize=4096)
 def is_secret_value(value: str) -> bool:
-    """Say whether a value has the shape of a key, a token or a URL with a password in it."""
+    """Say whether a value has the shape of a key, a token or a URL with a password in it.
+
+    Cached: the environments of a machine's shells are all but equal.
+    """
     return bool(_VALUES.search(value) or _URL_PASSWORD.search(value))
 
 

@@ -16,6 +16,8 @@ _RESERVED = re.compile(f"[{chr(_FIRST)}-{chr(_LAST)}]")
 
 def decode(raw: bytes) -> str:
     """Return `raw` as text that can be stored anywhere; `encode` gives the same bytes back."""
+    if raw.isascii():
+        return raw.decode("ascii")
     try:
         text = raw.decode()
     except UnicodeDecodeError:
@@ -27,7 +29,7 @@ def decode(raw: bytes) -> str:
 
 def encode(text: str) -> bytes:
     """Return the bytes `text` was decoded from."""
-    if not _RESERVED.search(text):
+    if text.isascii() or not _RESERVED.search(text):
         return text.encode(errors="surrogateescape")
     return b"".join(
         bytes([ord(c) - 0xEF00]) if _FIRST <= ord(c) <= _LAST else c.encode(errors="surrogateescape") for c in text

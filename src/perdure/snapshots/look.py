@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from perdure.agents import environment_names
-from perdure.host.processes import Entry, is_alive, read_entry, read_processes
+from perdure.host.processes import Entry, ProcessTable, is_alive, read_entry, read_processes
 from perdure.host.users import run_as, user_by_uid
 from perdure.model.config import Config
 from perdure.model.snapshot import Capture, Miss, Missed
@@ -49,21 +49,23 @@ def look(
 ) -> list[Looked | Missed]:
     """Return what every server holds, in the order they were asked, each complete or missed with a reason."""
     timeout = around.config.tmux.timeout_seconds
+    # Read while tmux is at work. What starts in the next moment is found by the next look.
+    table = read_processes(environment_names())
+    table.prefetch()
     received = receive(questions, host=around.host, now=now, timeout=timeout, memory=memory)
     readings = [each for each in received if isinstance(each, Reading)]
     before = [read_entry(reading.survey.process.pid) for reading in readings]
-    looked = _deepen(readings, around, scrollback=scrollback, memory=memory)
+    looked = _deepen(readings, table, around, scrollback=scrollback, memory=memory)
     looked = _who(looked, around)
     answers = iter([_still_there(each, entry) for each, entry in zip(looked, before, strict=True)])
     return [next(answers) if isinstance(each, Reading) else each for each in received]
 
 
 def _deepen(
-    readings: Sequence[Reading], around: Surroundings, *, scrollback: bool, memory: Memory | None
+    readings: Sequence[Reading], table: ProcessTable, around: Surroundings, *, scrollback: bool, memory: Memory | None
 ) -> list[Looked | Missed]:
     """Add the processes of every pane, the options of new ids, and the scrollback."""
     config = around.config.scrollback
-    table = read_processes(environment_names())
     readings = [msgspec.structs.replace(each, capture=locate(each.capture, table.tree)) for each in readings]
     answers = revisit(
         readings,

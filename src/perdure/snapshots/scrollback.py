@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 from perdure.model.config import ScrollbackConfig
+from perdure.model.digest import digest_of
 from perdure.model.topology import Topology
 
 
@@ -26,4 +25,4 @@ def tidy(text: bytes) -> bytes:
 
 def digest(text: bytes) -> str:
     """Return the name under which this text is kept: the same text is kept once."""
-    return blake2b(text, digest_size=16).hexdigest()
+    return digest_of(text)

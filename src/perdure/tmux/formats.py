@@ -74,14 +74,18 @@ PANE_LOCATED = Record("P", PANE.words, (*PANE.texts, "pane_current_path", "pane_
 _WHO = "#{pid} #{start_time} #{version}"
 # tmux expands this loop into one command a line before it runs the first: the ids are those of the lists, and a
 # pane that ends meanwhile costs only its own line. Nothing but ids is expanded, so nothing can be smuggled in.
-# display-message runs strftime over its text, hence the doubled percent sign of a pane's marker.
-_SET_ON = (
+# display-message runs strftime over its text, which would eat the percent sign of a pane's id; so a pane is marked
+# by its window and index. Two loops rather than one: tmux's parser is slower the longer its input.
+_ON_SESSIONS = (
     "#{{S:display-message -p '{mark} #{{session_id}}'\n"
     "show-options -t '#{{session_id}}'\n"
     "show-environment -s -t '#{{session_id}}'\n"
-    "#{{W:display-message -p '{mark} #{{window_id}}'\n"
+    "}}"
+)
+_ON_WINDOWS = (
+    "#{{S:#{{W:display-message -p '{mark} #{{window_id}}'\n"
     "show-options -w -t '#{{window_id}}'\n"
-    "#{{P:display-message -p '{mark} %%#{{s/%//:pane_id}}'\n"
+    "#{{P:display-message -p '{mark} #{{window_id}}.#{{pane_index}}'\n"
     "show-options -p -t '#{{pane_id}}'\n"
     "}}}}}}"
 )
@@ -97,7 +101,8 @@ def survey(mark: str, *, pane: Record, options: bool) -> list[str]:
     command += ["list-windows", "-a", "-F", WINDOW.format, ";"]
     command += ["list-panes", "-a", "-F", pane.format, ";"]
     if options:
-        command += ["run-shell", "-C", _SET_ON.format(mark=mark), ";"]
+        command += ["run-shell", "-C", _ON_SESSIONS.format(mark=mark), ";"]
+        command += ["run-shell", "-C", _ON_WINDOWS.format(mark=mark), ";"]
     return [*command, "display-message", "-p", f"{mark} end {_WHO}"]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -46,9 +47,11 @@ def read_survey(answer: bytes, mark: str, *, pane: Record) -> Survey:
     while (letter := answer[at : at + 1].decode("latin-1")) in rows:
         row, at = _record(answer, at + 1, records[letter])
         rows[letter].append(row)
-    settings = dict(_sections(answer, at, mark))
-    if _who(settings.pop("end", b"")) != before:
+    sections = dict(_sections(answer, at, mark))
+    if _who(sections.pop("end", b"")) != before:
         raise Garbled("another server answered in the end")
+    panes = {f"{row.words[0]}.{row.words[2]}": row.words[1] for row in rows["P"]}
+    settings = {panes.get(name, name): text for name, text in sections.items()}
     return Survey(
         process=before,
         sessions=tuple(rows["S"]),
@@ -72,8 +75,12 @@ def read_revisit(answer: bytes, mark: str) -> tuple[ServerProcess, Mapping[str, 
     return before, settings, scrollback
 
 
-def read_options(lines: bytes) -> dict[str, str]:
-    """Return the options of a `show-options` answer, an array's elements under `name[index]`."""
+@lru_cache(maxsize=1024)
+def read_options(lines: bytes) -> Mapping[str, str]:
+    """Return the options of a `show-options` answer, an array's elements under `name[index]`.
+
+    Cached, since most windows have the same ones set, usually none: do not change what is returned.
+    """
     options = {}
     for line in lines.splitlines():
         name, _, value = line.partition(b" ")
@@ -93,7 +100,8 @@ _SET = re.compile(rb'([^=\n]+)="((?:[^"\\]|\\.)*)"; export [^\n]*;\n', re.DOTALL
 _UNSET = re.compile(rb"unset ([^\n]+);\n")
 
 
-def read_session(lines: bytes) -> tuple[dict[str, str], Environment]:
+@lru_cache(maxsize=1024)
+def read_session(lines: bytes) -> tuple[Mapping[str, str], Environment]:
     """Take a session's section apart: its options, then its environment as `show-environment -s` prints it."""
     values, removed, hidden, options = {}, [], [], []
     at = 0
