@@ -1,0 +1,112 @@
+"""Reading an agent's own command line the way the agent does.
+
+Most agents print their grammar in `--help`: `-r, --resume [value]`, `--add-dir <directories...>`. A `Grammar` is
+made of such lines and follows the rules of the option parsers behind them (commander and its kin):
+
+* `<value>` takes the next word whatever it is, `[value]` only one that does not look like an option, and
+  `<values...>` one and then all words up to the next option;
+* `--flag=value` and `-fVALUE` carry the value themselves; `-ab` is `-a -b` when `-a` takes no value;
+* after `--` everything is an operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+
+from msgspec import Struct
+
+
+class Takes(Enum):
+    """How many values an option takes."""
+
+    NOTHING = 0
+    ONE = 1
+    MAYBE = 2
+    MANY = 3
+
+
+class Argument(Struct, frozen=True, kw_only=True):
+    """One option with its values, or one operand, and the words that say it."""
+
+    #: The option's last declared name; as written when it is not known; None for an operand.
+    name: str | None
+    values: tuple[str, ...] = ()
+    words: tuple[str, ...]
+    known: bool = True
+    #: False for an option at the end of the line that lacks its value.
+    complete: bool = True
+
+
+class Grammar:
+    """The options of one program, declared as its `--help` prints them, one a line."""
+
+    def __init__(self, declared: str) -> None:
+        self._options: dict[str, tuple[str, Takes]] = {}
+        for line in declared.splitlines():
+            if line.strip():
+                self._declare(line.strip())
+
+    def _declare(self, line: str) -> None:
+        takes = Takes.NOTHING
+        if line.endswith(("...>", "...]")):
+            takes = Takes.MANY
+        elif line.endswith(">"):
+            takes = Takes.ONE
+        elif line.endswith("]"):
+            takes = Takes.MAYBE
+        names = [word.rstrip(",") for word in line.split() if word.startswith("-")]
+        for name in names:
+            self._options[name] = (names[-1], takes)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name an option goes by."""
+        return frozenset(self._options)
+
+    def parse(self, words: Sequence[str]) -> Iterator[Argument]:
+        """Yield the arguments in order. Any words at all give some answer."""
+        rest = list(reversed(words))
+        while rest:
+            word = rest.pop()
+            if word == "--":
+                while rest:
+                    operand = rest.pop()
+                    yield Argument(name=None, values=(operand,), words=("--", operand))
+            elif not _looks_like_option(word):
+                yield Argument(name=None, values=(word,), words=(word,))
+            elif word in self._options:
+                yield self._separate(word, rest)
+            else:
+                yield self._attached(word, rest)
+
+    def _separate(self, word: str, rest: list[str]) -> Argument:
+        name, takes = self._options[word]
+        values: list[str] = []
+        if takes in (Takes.ONE, Takes.MANY):
+            if not rest:
+                return Argument(name=name, words=(word,), complete=False)
+            values.append(rest.pop())
+        elif takes is Takes.MAYBE and rest and not _looks_like_option(rest[-1]):
+            values.append(rest.pop())
+        while takes is Takes.MANY and rest and not _looks_like_option(rest[-1]):
+            values.append(rest.pop())
+        return Argument(name=name, values=tuple(values), words=(word, *values))
+
+    def _attached(self, word: str, rest: list[str]) -> Argument:
+        short = self._options.get(word[:2]) if word[1] != "-" else None
+        if short is not None:
+            name, takes = short
+            if takes in (Takes.ONE, Takes.MAYBE, Takes.MANY):
+                return Argument(name=name, values=(word[2:],), words=(word,))
+            rest.append("-" + word[2:])
+            return Argument(name=name, words=(word[:2],))
+        flag, equals, value = word.partition("=")
+        long = self._options.get(flag)
+        if equals and long is not None and long[1] is not Takes.NOTHING:
+            return Argument(name=long[0], values=(value,), words=(word,))
+        return Argument(name=flag, words=(word,), known=False)
+
+
+def _looks_like_option(word: str) -> bool:
+    return len(word) > 1 and word[0] == "-"

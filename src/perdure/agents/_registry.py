@@ -1,0 +1,85 @@
+"""Which agents are known, and which process of a pane is its agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perdure.agents.claude import Claude
+from perdure.model.process import Process
+from perdure.ports import AgentAdapter
+
+_BUILT_IN: tuple[AgentAdapter, ...] = (Claude(),)
+
+#: What any program may need to be itself again. Names that could hold a secret have no place here, nor have
+#: those that tie a process to the terminal it was started in (TMUX, TMUX_PANE, TERM).
+_BASE_ENVIRONMENT = frozenset(
+    """
+    HOME PATH SHELL LANG LC_ALL LC_CTYPE TZ EDITOR VISUAL PAGER
+    VIRTUAL_ENV CONDA_DEFAULT_ENV CONDA_PREFIX NODE_ENV
+    XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME
+    """.split()
+)
+
+
+#: Depth, in the background, minus the score, order in the tree: the least of these is the pane's agent.
+_Claim = tuple[int, bool, float, int, AgentAdapter, Process]
+
+
+def adapters() -> tuple[AgentAdapter, ...]:
+    """Return every known agent, always in the same order."""
+    return _BUILT_IN
+
+
+def environment_names() -> frozenset[str]:
+    """Return the variables worth reading from a process: where agents live and whom they talk to, never secrets."""
+    return _BASE_ENVIRONMENT.union(*(adapter.environment for adapter in _BUILT_IN))
+
+
+def agent_of(
+    tree: Sequence[Process], known: Sequence[AgentAdapter] | None = None
+) -> tuple[AgentAdapter, Process] | None:
+    """Return the pane's agent and its process, None when no process is one.
+
+    `tree` has parents before children. The process nearest the root wins: what an agent starts (a sub-agent, a
+    hook, a tool) is not the pane's agent. Among equals the one in the foreground, then the higher score.
+    """
+    depths: dict[int, int] = {}
+    claims: list[_Claim] = []
+    for process in tree:
+        depths[process.pid] = depth = depths.get(process.ppid, -1) + 1
+        adapter, score = _best(process, _BUILT_IN if known is None else known)
+        if adapter is not None:
+            claims.append((depth, not process.foreground, -score, len(claims), adapter, process))
+    if not claims:
+        return None
+    first = min(claims, key=lambda claim: claim[:4])
+    return _past_launchers(first, claims)
+
+
+def _past_launchers(claim: _Claim, claims: Sequence[_Claim]) -> tuple[AgentAdapter, Process]:
+    """A wrapper script steps aside for the program it started, which the same adapter is surer of."""
+    while True:
+        inner = [c for c in claims if c[5].ppid == claim[5].pid and c[4] is claim[4] and c[2] < claim[2]]
+        if not inner:
+            return claim[4], claim[5]
+        claim = min(inner, key=lambda c: c[:4])
+
+
+def _best(process: Process, known: Sequence[AgentAdapter]) -> tuple[AgentAdapter | None, float]:
+    best: AgentAdapter | None = None
+    highest = 0.0
+    for adapter in known:
+        score = _score(adapter, process)
+        if score > highest:
+            best, highest = adapter, score
+    return best, highest
+
+
+def _score(adapter: AgentAdapter, process: Process) -> float:
+    try:
+        return adapter.score(process)
+    except Exception:  # one broken adapter costs only itself
+        import logging
+
+        logging.getLogger(__name__).exception("adapter %s could not judge process %d", adapter.name, process.pid)
+        return 0.0
