@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -51,16 +52,18 @@ run = with_setup(_run)
 def _print(rows: Sequence[PaneRow], *, several_users: bool) -> None:
     from perdure.cli.render import print_table
 
-    columns = ["pane", "command", "agent", "conversation", "context", "task", "cwd"]
+    columns = ["pane", "command", "agent", "conversation", "known by", "context", "task", "cwd"]
+    home = os.path.expanduser("~")
     lines = [
         [
             row.address,
             "(dead)" if row.dead else row.command,
             row.agent,
-            _conversation(row),
+            (row.conversation or "unknown") if row.agent else None,
+            _known_by(row),
             _context(row),
             row.task,
-            row.cwd,
+            _at_home(row.cwd, home),
         ]
         for row in rows
     ]
@@ -70,13 +73,17 @@ def _print(rows: Sequence[PaneRow], *, several_users: bool) -> None:
     print_table(columns, lines)
 
 
-def _conversation(row: PaneRow) -> str | None:
-    """The id, with a question mark when it is a guess, and a word when nothing was said in it yet."""
-    if row.agent is None:
+def _known_by(row: PaneRow) -> str | None:
+    """The evidence, with a question mark when it is only a guess, or that there is nothing to resume yet."""
+    if row.evidence is None:
         return None
-    if row.conversation is None:
-        return "unknown"
-    return row.conversation + ("" if row.certain else " ?") + (" (never prompted)" if row.prompted is False else "")
+    if not row.certain:
+        return f"{row.evidence} ?"
+    return f"{row.evidence}, unused" if row.prompted is False else row.evidence
+
+
+def _at_home(path: str, home: str) -> str:
+    return "~" + path.removeprefix(home) if path == home or path.startswith(home + "/") else path
 
 
 def _context(row: PaneRow) -> str | None:
