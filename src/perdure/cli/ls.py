@@ -70,7 +70,7 @@ def _print(rows: Sequence[PaneRow], *, several_users: bool) -> None:
     if several_users:
         columns.insert(0, "user")
         lines = [[row.user, *line] for row, line in zip(rows, lines, strict=True)]
-    print_table(columns, lines)
+    print_table(columns, lines, whole=("pane", "conversation"))
 
 
 def _known_by(row: PaneRow) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import msgspec
@@ -15,18 +15,26 @@ def print_json(value: object) -> None:
     sys.stdout.flush()
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table that fits the terminal; piped, every row is one line however long."""
+#: From this width on, columns that are worth copying are shown whole.
+_ROOMY = 110
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, whole: Collection[str] = ()) -> None:
+    """Print a table that fits the terminal, the columns in `whole` uncut; piped, nothing is cut."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for row in rows:
-        # Text, not str: rich would read square brackets in a title as markup.
-        table.add_row(*(Text(_cell(value), no_wrap=True, overflow="ellipsis") for value in row))
     console = Console(highlight=False, soft_wrap=False)
+    cells = [[_cell(value) for value in row] for row in rows]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for place, name in enumerate(columns):
+        widest = max((len(row[place]) for row in cells), default=0)
+        table.add_column(name, min_width=widest if name in whole and console.width >= _ROOMY else None)
+    for row in cells:
+        # Text, not str: rich would read square brackets in a title as markup.
+        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
     if not console.is_terminal:
         console.width = max(console.width, console.measure(table).maximum + 1)
     console.print(table)
