@@ -23,6 +23,8 @@ _CLOUDS = {
     "CLAUDE_CODE_USE_VERTEX": "vertex",
     "CLAUDE_CODE_USE_FOUNDRY": "foundry",
 }
+#: What stands for the branch where there is none: a detached head, or no repository at all.
+_NO_BRANCH = "HEAD"
 _OFF = frozenset({"", "0", "false", "no", "off"})
 
 
@@ -58,7 +60,7 @@ def describe(identity: Identity, process: Process, host: HostView) -> AgentDetai
         task=one_line(latest.task),
         model=one_line(model),
         provider=provider(process),
-        branch=one_line(latest.branch),
+        branch=one_line(latest.branch) if latest.branch != _NO_BRANCH else None,
         transcript=path,
         version=one_line(latest.version or text(entry.get("version"))),
         context_used=latest.used,

@@ -21,7 +21,16 @@ _FIRST_WINDOW, _LAST_WINDOW = 1 << 16, 1 << 22
 _MOST_TURNS = 1 << 26
 #: Requests kept for replay: up to 150 KB a line, and nothing in them for us.
 _BULK = b'"api-request'
-_NOT_TYPED = ("<local-command-", "<command-", "<bash-", "<task-notification", "<system-reminder", "Caveat: ")
+#: Beginnings of user's lines that the program wrote in the user's place.
+_NOT_TYPED = (
+    "<local-command-",
+    "<command-",
+    "<bash-",
+    "<task-notification",
+    "<system-reminder",
+    "Caveat: ",
+    "[Request interrupted by user",
+)
 _SYNTHETIC = "<synthetic>"
 
 

@@ -96,6 +96,7 @@ def test_the_task_is_the_last_thing_a_person_asked_for(host: DirectoryHost) -> N
         user("<local-command-stdout>x</local-command-stdout>"),
         user("<command-name>/compact</command-name>"),
         user("secret caveat", isMeta=True),
+        user([{"type": "text", "text": "[Request interrupted by user for tool use]"}]),
         user([{"type": "tool_result", "tool_use_id": "t", "content": "out"}]),
         user("out", toolUseResult={}),
         user("summary of it all", isCompactSummary=True),
@@ -122,6 +123,11 @@ def test_title_branch_version_and_time_are_the_latest(host: DirectoryHost) -> No
     assert (details.title, details.branch, details.version) == ("second", "fix", "2.1.325")
     assert details.last_activity_at == datetime(2026, 11, 15, 8, 40, tzinfo=UTC)
     assert details.transcript == PATH
+
+
+def test_no_branch_is_none(host: DirectoryHost) -> None:
+    assert describe(host, assistant("m", gitBranch="HEAD")).branch is None
+    assert describe(host, assistant("m", gitBranch="")).branch is None
 
 
 def test_before_the_first_prompt_the_registry_and_the_command_line_say_what_there_is(host: DirectoryHost) -> None:
