@@ -33,6 +33,8 @@ def query(path: str, sql: str, parameters: Sequence[object] = ()) -> Sequence[tu
 
 def _rows(connection: sqlite3.Connection, sql: str, parameters: Sequence[object]) -> list[tuple[object, ...]]:
     connection.text_factory = text.decode
+    # Even a read-only connection would make the file that ATTACH names.
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     connection.execute("PRAGMA query_only = ON")
     # The schema is a stranger's as well: its views get no functions that reach outside.
     connection.execute("PRAGMA trusted_schema = OFF")

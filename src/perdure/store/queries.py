@@ -21,15 +21,17 @@ def queries() -> dict[str, str]:
     return found
 
 
+@cache
 def read_sql(name: str) -> str:
     """Return a file below `sql/`. Plain files: importlib.resources costs more than the rest of opening a store."""
     with open(os.path.join(_DIRECTORY, name), encoding="utf-8") as file:
         return file.read()
 
 
-def names_below(folder: str) -> list[str]:
+@cache
+def names_below(folder: str) -> tuple[str, ...]:
     """Return the names in a folder below `sql/`, in order."""
-    return sorted(os.listdir(os.path.join(_DIRECTORY, folder)))
+    return tuple(sorted(os.listdir(os.path.join(_DIRECTORY, folder))))
 
 
 def without_comments(text: str) -> str:

@@ -86,7 +86,7 @@ class Records:
         """Yield the ids of a server's snapshots, latest first. Whoever needs only the first pays only for it."""
         for limit in (1, NO_LIMIT):
             rows = self.driver.fetch(self._sql["captured_ids"], server=server_key, origin=origin, limit=limit)
-            yield from (row[0] for row in rows[limit == NO_LIMIT :])
+            yield from (row[0] for row in rows[0 if limit == 1 else 1 :])
 
     def servers(self, origin: str) -> list[str]:
         """Return the keys of all servers that have snapshots of an origin."""
@@ -148,6 +148,10 @@ class Records:
     def missing(self) -> list[str]:
         """Return the digests that are referred to and not kept."""
         return [row[0] for row in self.driver.fetch(self._sql["missing_scrollbacks"])]
+
+    def give_up_scrollback(self, digest: str) -> None:
+        """Let no snapshot refer to a text any more."""
+        self.driver.execute(self._sql["unlink_everywhere"], digest=digest)
 
     def delete_unused_scrollbacks(self) -> None:
         """Forget the texts no snapshot refers to."""

@@ -29,6 +29,8 @@ def repair(url: str, state_dir: str, now: datetime) -> tuple[str, ...]:
         store = open_store(url, state_dir=state_dir)
         try:
             if aside:
+                # Opening a new database has filled it from the manifests.
+                actions += [f"Loaded {_counted(len(store.records.ids()), 'snapshot')} from the manifests."]
                 actions += _salvage(store, aside)
             actions += _mend(store, now)
         finally:
@@ -80,7 +82,7 @@ def _salvage(store: Store, aside: str) -> Iterator[str]:
         with store.driver.transaction(snapshot.server.key):
             texts = wreck.texts(frozenset(store.records.absent(coming.digests)))
             count += store.records.insert(snapshot.id, parent, stamp(snapshot.taken_at), coming, texts)
-    yield f"Read {_counted(count, 'snapshot')} back from the damaged database."
+    yield f"Read {_counted(count, 'further snapshot')} back from the damaged database."
 
 
 def _mend(store: Store, now: datetime) -> Iterator[str]:
@@ -115,6 +117,11 @@ def _missing_scrollback(store: Store) -> Iterator[str]:
             missing -= found.keys()
             if found:
                 yield f"Loaded {_counted(len(found), 'scrollback')} from the manifests."
+    with store.driver.transaction():
+        for digest in missing:
+            store.records.give_up_scrollback(digest)
+    if missing:
+        yield f"Gave up {_counted(len(missing), 'scrollback')} that can be found nowhere."
 
 
 def _bad_manifests(store: Store, now: datetime) -> Iterator[str]:

@@ -109,10 +109,14 @@ class SQLite:
     def _switch_to_wal(self) -> None:
         # Two processes that do this to a new database at once can get "locked" without SQLite ever waiting.
         for _ in range(_TRIES):
-            with suppress(_Locked):
-                self.execute("PRAGMA journal_mode = WAL")
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    break
+                sleep(_PAUSE)
+            else:
                 return
-            sleep(_PAUSE)
         self.execute("PRAGMA journal_mode = WAL")
 
     @contextmanager
@@ -125,10 +129,6 @@ class SQLite:
             raise translated(self.path, error) from error
 
 
-class _Locked(errors.StoreUnusable):
-    """Another process keeps the database locked."""
-
-
 def beside(path: str) -> tuple[str, str, str]:
     """Return the names of a database's files: itself, its log, the log's index."""
     return path, f"{path}-wal", f"{path}-shm"
@@ -139,10 +139,10 @@ def translated(path: str, error: sqlite3.DatabaseError) -> errors.StoreUnusable:
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
     if primary in _DAMAGE or (code is None and "decode" in str(error)):
-        cause = _DAMAGE.get(primary or sqlite3.SQLITE_CORRUPT)
+        cause = _DAMAGE[primary or sqlite3.SQLITE_CORRUPT]
         return errors.StoreDamaged(
             f"The database {path} cannot be used: {cause}; `perdure check --repair` sets it aside and rebuilds it.",
             path=path,
         )
-    kind = _Locked if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) else errors.StoreUnusable
-    return kind(f"The database {path} cannot be used: {_CAUSES.get(primary or 0, str(error))}.", path=path)
+    cause = _CAUSES.get(primary or 0, str(error))
+    return errors.StoreUnusable(f"The database {path} cannot be used: {cause}.", path=path)

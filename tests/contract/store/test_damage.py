@@ -209,3 +209,31 @@ def test_a_manifest_of_a_newer_perdure_is_left_alone(store: Store, place: Place)
     repair(place.url, place.state_dir, at(60))
     with open(path, "rb") as file:
         assert file.read() == raw
+
+
+def test_scrollback_that_is_nowhere_is_given_up(store: Store, place: Place) -> None:
+    first = save(store, "a", 0)
+    save(store, "b", 1)
+    store.driver.execute("UPDATE scrollbacks SET data = :data WHERE digest = 'a'", data=b"spoilt")
+    with pytest.raises(errors.SnapshotDamaged):
+        store.read_scrollback("a")
+    repair(place.url, place.state_dir, at(60))
+    assert store.check() == ()
+    assert store.get_snapshot(first).details.panes["%0"].scrollback == "a"
+    with pytest.raises(errors.ScrollbackNotFound):
+        store.read_scrollback("a")
+    assert store.driver.fetch("SELECT digest, data FROM damaged_scrollbacks") == [("a", b"spoilt")]
+
+
+@pytest.mark.parametrize("place", ["postgres"], indirect=True)
+def test_a_connection_that_breaks_is_one_sentence_and_costs_nothing(place: Place) -> None:
+    store, other = place.open(), place.open()
+    first = save(store, "a", 0)
+    ((pid,),) = store.driver.fetch("SELECT pg_backend_pid()")
+    other.driver.fetch("SELECT pg_terminate_backend(CAST(:pid AS INTEGER))", pid=pid)
+    with pytest.raises(errors.StoreUnusable, match="PostgreSQL store") as caught:
+        save(store, "b", 1)
+    assert "\n" not in caught.value.message
+    store.close()
+    assert [line.id for line in other.list_snapshots()] == [first]
+    other.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -160,6 +162,7 @@ def test_of_two_captures_at_one_moment_the_second_is_the_latest(store: Store) ->
     assert states(store) == ["b", "a"]
 
 
+NUMBERS = itertools.count()
 names = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 12)), min_size=1, max_size=12)
 
 
@@ -169,8 +172,7 @@ def test_whatever_order_captures_arrive_in_the_newest_is_the_latest(
     store: Store, arrivals: list[tuple[str, int]]
 ) -> None:
     # Each example on a server of its own, so that one store does for all.
-    test_whatever_order_captures_arrive_in_the_newest_is_the_latest.count += 1  # type: ignore[attr-defined]
-    server = a_server(f"s{test_whatever_order_captures_arrive_in_the_newest_is_the_latest.count}")  # type: ignore[attr-defined]
+    server = a_server(f"s{next(NUMBERS)}")
     newest: Capture | None = None
     for name, seconds in arrivals:
         capture = a_capture(session=name, seconds=seconds, server=server)
@@ -181,9 +183,6 @@ def test_whatever_order_captures_arrive_in_the_newest_is_the_latest(
         assert latest is not None
         assert (latest.topology, latest.last_seen_at) == (newest.topology, newest.taken_at)
         assert manifest_at(store, server.key) == latest
-
-
-test_whatever_order_captures_arrive_in_the_newest_is_the_latest.count = 0  # type: ignore[attr-defined]
 
 
 def manifest_at(store: Store, key: str) -> object:

@@ -22,6 +22,10 @@ INSERT INTO snapshot_scrollbacks (snapshot, digest) VALUES (:snapshot, :digest) 
 -- Let a snapshot no longer refer to a scrollback.
 DELETE FROM snapshot_scrollbacks WHERE snapshot = :snapshot AND digest = :digest
 
+-- name: unlink_everywhere
+-- Let no snapshot refer to a scrollback.
+DELETE FROM snapshot_scrollbacks WHERE digest = :digest
+
 -- name: all_scrollbacks
 -- Every digest that is kept.
 SELECT digest FROM scrollbacks ORDER BY digest
