@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from msgspec import Struct
 
@@ -99,6 +99,12 @@ def prune(store: SnapshotStore, config: Config, now: datetime) -> int:
     last = store.pruned_at()
     if last is not None and now - last < _PRUNE_EVERY:
         return 0
-    from zoneinfo import ZoneInfo  # once an hour; no need to pay for it every time
+    return store.prune_snapshots(doomed(store.list_snapshots(), now, config.retention, _zone(config.zone)), now)
 
-    return store.prune_snapshots(doomed(store.list_snapshots(), now, config.retention, ZoneInfo(config.zone)), now)
+
+def _zone(name: str) -> tzinfo:
+    if name == "UTC":
+        return UTC
+    from zoneinfo import ZoneInfo  # dear to import, and needed once an hour at most
+
+    return ZoneInfo(name)
