@@ -21,9 +21,9 @@ def mode(path: str | Path) -> int:
 
 
 def test_the_default_places_are_the_scripts() -> None:
-    assert default_tmux_state_paths("/home/ann") == (
-        "/home/ann/.timmy/tmux-state.json",
-        "/home/ann/.hermes/tmux-state.json",
+    assert default_tmux_state_paths("/home/dev") == (
+        "/home/dev/.timmy/tmux-state.json",
+        "/home/dev/.hermes/tmux-state.json",
     )
 
 

@@ -17,8 +17,8 @@ SAVE = "".join(
     for columns in [
         ("grouped_session", "side", "main", ":3", ":0"),
         ("pane", 'it\'s "ü"', "0", "1", ":*", "0", "box", ":/tmp", "1", "bash", ":"),
-        ("pane", "main", "0", "0", ":-Z", "0", "box", ":/home/ann/a\\ b c", "0", "vim", ":vim foo.txt --token abc"),
-        ("pane", "main", "0", "0", ":-Z", "1", ":/home/ann", "0", "bash", "7021", ":init"),
+        ("pane", "main", "0", "0", ":-Z", "0", "box", ":/home/dev/a\\ b c", "0", "vim", ":vim foo.txt --token abc"),
+        ("pane", "main", "0", "0", ":-Z", "1", ":/home/dev", "0", "bash", "7021", ":init"),
         ("pane", "main", "0", "0", ":-Z", "2", "top | less", ":/", "1", "top", ":-zsh"),
         ("top",),
         ("pane", "main", "3", "1", ":*", "0", "box", ":/tmp", "1", "bash", ":"),
@@ -60,8 +60,8 @@ def test_sessions_windows_and_panes_come_back() -> None:
     assert [pane.window for pane in topology.panes] == ["@0", "@1", "@1", "@1", "@2"]
     assert len({pane.id for pane in topology.panes}) == 5
     assert [(pane.index, pane.title, pane.cwd, pane.active) for pane in topology.panes[1:4]] == [
-        (0, "box", "/home/ann/a b c", False),
-        (1, "", "/home/ann", False),
+        (0, "box", "/home/dev/a b c", False),
+        (1, "", "/home/dev", False),
         (2, "top | less", "/", True),
     ]
     assert [(pane.width, pane.height) for pane in topology.panes[1:4]] == [(100, 50), (99, 25), (99, 24)]

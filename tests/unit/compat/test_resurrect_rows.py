@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from perdure.compat.resurrect_rows import read_rows
 from perdure.errors import ImportFailed
 
-PANE = "pane\tmain\t0\t1\t:*\t0\tbox\t:/home/ann\t1\tbash\t:"
+PANE = "pane\tmain\t0\t1\t:*\t0\tbox\t:/home/dev\t1\tbash\t:"
 WINDOW = "window\tmain\t0\t:bash\t1\t:*\taca0,200x50,0,0,3\t:"
 STATE = "state\tmain\t"
 
@@ -18,9 +18,9 @@ def file(*lines: str) -> bytes:
 
 def test_an_empty_title_is_seen_through() -> None:
     """As the saving shell writes it: every later column one place early, another process's command at the end."""
-    shifted = "pane\tmain\t0\t1\t:*Z\t1\t:/home/ann/my dir/two  spaces\t0\tvim\t7021\t:cron -f"
+    shifted = "pane\tmain\t0\t1\t:*Z\t1\t:/home/dev/my dir/two  spaces\t0\tvim\t7021\t:cron -f"
     (row,) = read_rows(file(shifted)).panes
-    assert (row.title, row.cwd, row.active, row.command) == ("", "/home/ann/my dir/two  spaces", False, "vim")
+    assert (row.title, row.cwd, row.active, row.command) == ("", "/home/dev/my dir/two  spaces", False, "vim")
     assert row.full_command == ""
 
 

@@ -23,7 +23,7 @@ def a_pane(
     index: int = 0,
     active: bool = True,
     title: str = "box",
-    cwd: str = "/home/ann",
+    cwd: str = "/home/dev",
     command: str = "bash",
     identity: Identity | None = None,
 ) -> Pane:
