@@ -127,8 +127,13 @@ class ReadsTranscripts(AgentAdapter, Protocol):
 class SnapshotStore(Protocol):
     """Where snapshots are kept. Every verb is all or nothing."""
 
-    def save_snapshot(self, capture: Capture, scrollback: Mapping[str, bytes], *, origin: str = CAPTURED) -> Saved:
+    def save_snapshot(
+        self, capture: Capture, scrollback: Mapping[str, bytes] | None, *, origin: str = CAPTURED
+    ) -> Saved:
         """Keep `capture`, and the scrollback texts by digest.
+
+        None means that scrollback was not looked at: what is known of the same panes, from the same server
+        process, stays known. An empty mapping means that there is none.
 
         The same topology as this server's latest snapshot of that origin moves `last_seen_at` and the details
         forward; anything else becomes a new snapshot. A capture older than the latest never takes its place.

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_server_arguments(parser)
-    parser.add_argument("--no-scrollback", action="store_true", help="do not keep what the panes showed")
+    parser.add_argument(
+        "--no-scrollback", action="store_true", help="do not read what the panes show; what is kept of it stays"
+    )
 
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
@@ -31,8 +33,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
     at = now()
     _warm_up(setup)
-    scrollback = setup.config.scrollback.enabled and not args.no_scrollback
-    looked = setup.look(questions, at, scrollback=scrollback)
+    looked = setup.look(questions, at, scrollback=not args.no_scrollback)
     results = keep(setup, looked, at)
     if args.json:
         render.print_json({"servers": results})

@@ -22,10 +22,10 @@ from perdure.snapshots.scrollback import digest, tidy, wanted_panes
 
 
 class Looked(Struct, frozen=True, kw_only=True):
-    """A capture with everyone in it identified, and the scrollback it refers to, by digest."""
+    """A capture with everyone in it identified, and the scrollback it refers to, by digest; None: not looked at."""
 
     capture: Capture
-    scrollback: Mapping[str, bytes]
+    scrollback: Mapping[str, bytes] | None
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ def _deepen(
             continue
         learned, texts = answer
         capture = reading.capture if learned is reading else locate(learned.capture, table.tree)
-        looked.append(_with_scrollback(capture, texts))
+        looked.append(_with_scrollback(capture, texts) if scrollback else Looked(capture=capture, scrollback=None))
     return looked
 
 

@@ -14,16 +14,17 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
-from hashlib import blake2b
 
 import msgspec
 from msgspec import Struct
 
 from perdure import errors
+from perdure.model.digest import digest_of
 from perdure.model.server import Server
 from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot
 from perdure.store import scrollback_file
 from perdure.store.files import TEMPORARY, cannot, locked, private_directory, write_atomically
+from perdure.store.inherit import with_scrollback
 from perdure.store.rows import canonical, coming_from, content_of, digests_of, packed, snapshot_id
 
 VERSION = 1
@@ -167,7 +168,7 @@ def manifest_name(server: Server) -> str:
     """Return a file name for a server that a person can read and no other server has."""
     user = _UNUSUAL.sub("_", server.user)[:32].lstrip(".") or "_"
     socket = _UNUSUAL.sub("_", os.path.basename(server.socket))[:48]
-    return f"{user}-{socket}-{blake2b(server.key.encode(), digest_size=4).hexdigest()}"
+    return f"{user}-{socket}-{digest_of(server.key.encode(), size=4)}"
 
 
 def read_manifests(state_dir: str) -> Iterator[Manifest | Problem]:
@@ -194,7 +195,7 @@ def read_scrollback(state_dir: str, digest: str) -> bytes | None:
     return None
 
 
-def write_manifest(state_dir: str, capture: Capture, scrollback: Mapping[str, bytes]) -> Saved:
+def write_manifest(state_dir: str, capture: Capture, scrollback: Mapping[str, bytes] | None) -> Saved:
     """Keep a capture when there is no database to keep it in.
 
     A newer manifest is never replaced, and one that says something else is put beside the new one; the next save
@@ -204,8 +205,10 @@ def write_manifest(state_dir: str, capture: Capture, scrollback: Mapping[str, by
     shelf = Shelf(state_dir)
     with shelf.held(capture.taken_at):
         there = shelf.read(shelf.path(capture.server))
+        if scrollback is None:
+            capture = _inheriting(capture, there)
         coming = _follow(capture, there)
-        texts = _packer(scrollback)
+        texts = _packer(scrollback or {})
         if there is None or coming.snapshot.id == there.snapshot.id:
             if there is None or capture.taken_at >= there.snapshot.last_seen_at:
                 shelf.put(coming, texts)
@@ -216,6 +219,13 @@ def write_manifest(state_dir: str, capture: Capture, scrollback: Mapping[str, by
             shelf.put_waiting(there, texts)
             shelf.put(coming, texts)
         return Saved(id=coming.snapshot.id, new=True)
+
+
+def _inheriting(capture: Capture, there: Manifest | None) -> Capture:
+    if there is None or there.snapshot.topology.process != capture.topology.process:
+        return capture
+    panes = there.snapshot.details.panes.items()
+    return with_scrollback(capture, {id: pane.scrollback for id, pane in panes if pane.scrollback is not None})
 
 
 def _follow(capture: Capture, there: Manifest | None) -> Manifest:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from msgspec import Struct
 
 from perdure.store.records import Records
-from perdure.store.rows import Coming, Standing, snapshot_id
+from perdure.store.rows import Coming, Standing, moment_of, snapshot_id
+
+#: How much older than the latest a capture may be and still only be late.
+_LATEST_ARRIVAL = timedelta(minutes=10)
 
 
 class Placed(Struct, frozen=True, kw_only=True):
@@ -25,6 +29,11 @@ class Placed(Struct, frozen=True, kw_only=True):
 def place(records: Records, coming: Coming, texts: Mapping[str, bytes]) -> Placed:
     """Keep a capture: as what was there seen again, as the new latest, or, when it comes late, in its own time."""
     latest = records.latest(coming.server, coming.origin)
+    if latest is not None and moment_of(latest.last_seen_at) - moment_of(coming.at) > _LATEST_ARRIVAL:
+        # No save takes that long: the clock was ahead when the other one was taken, and has been put right.
+        # Were its time believed, nothing would be the latest again until the clock gets there.
+        records.bring_back(coming)
+        latest = records.latest(coming.server, coming.origin)
     if latest is None or coming.at >= latest.last_seen_at:
         return _follow(records, latest, coming, texts)
     if coming.content == latest.content:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from hashlib import blake2b
+from hashlib import blake2b  # only here: psycopg loads OpenSSL anyway
 
 from perdure import errors
 from perdure.store.driver import Row, Value, for_psycopg

@@ -64,6 +64,10 @@ class Records:
         if self.driver.execute(self._sql["see_again"], id=id, at=coming.at, details=packed(coming.details)):
             self._refer(id, coming.digests, texts)
 
+    def bring_back(self, coming: Coming) -> None:
+        """Let nothing of this server and origin have been seen after this capture was taken."""
+        self.driver.execute(self._sql["bring_back"], server=coming.server.key, origin=coming.origin, at=coming.at)
+
     def row(self, id: str) -> Row | None:
         """Return everything of one snapshot, unread."""
         rows = self.driver.fetch(self._sql["get_snapshot"], id=id)

@@ -6,13 +6,13 @@ import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from perdure import errors
+from perdure.model.digest import digest_of
 from perdure.model.server import Server
 from perdure.model.snapshot import Capture, Snapshot, SnapshotSummary
 from perdure.model.topology import Details, Topology
@@ -85,7 +85,7 @@ def canonical(value: Topology | Details) -> bytes:
 
 def content_of(body: bytes) -> str:
     """Return the digest of a topology's canonical text."""
-    return blake2b(body, digest_size=16).hexdigest()
+    return digest_of(body)
 
 
 def snapshot_id(server: Server, origin: str, content: str, parent: str | None, *, late: str = "") -> str:
@@ -95,7 +95,7 @@ def snapshot_id(server: Server, origin: str, content: str, parent: str | None, *
     a snapshot still to come, and must not be taken for it.
     """
     named = _ENCODER.encode((server.key, origin, content, parent or "", late))
-    return blake2b(named, digest_size=16).hexdigest()[:16]
+    return digest_of(named)[:16]
 
 
 def packed(raw: bytes) -> bytes:

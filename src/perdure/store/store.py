@@ -11,6 +11,7 @@ from perdure import errors
 from perdure.model.server import Server
 from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot, SnapshotSummary
 from perdure.store.driver import Driver
+from perdure.store.inherit import known_scrollback, with_scrollback
 from perdure.store.manifest import Manifest, Shelf, read_manifests, read_scrollback
 from perdure.store.placing import Placed, place
 from perdure.store.records import NO_LIMIT, Records
@@ -29,13 +30,16 @@ class Store:
         self.records = Records(driver)
         self.shelf = Shelf(state_dir)
 
-    def save_snapshot(self, capture: Capture, scrollback: Mapping[str, bytes], *, origin: str = CAPTURED) -> Saved:
-        coming = coming_from(capture, origin)
+    def save_snapshot(
+        self, capture: Capture, scrollback: Mapping[str, bytes] | None, *, origin: str = CAPTURED
+    ) -> Saved:
         if origin != CAPTURED:
             with self.driver.transaction(capture.server.key):
-                return _saved(place(self.records, coming, scrollback))
+                return _saved(place(self.records, coming_from(capture, origin), scrollback or {}))
         with self._capturing(capture):
-            placed = place(self.records, coming, scrollback)
+            if scrollback is None:
+                capture = self._inheriting(capture)
+            placed = place(self.records, coming_from(capture, origin), scrollback or {})
             if placed.latest:
                 # Inside the transaction: of two saves at once, the one that commits last wrote the manifest last.
                 self.shelf.put(_manifest(capture, placed), self.packed_scrollback)
@@ -155,6 +159,11 @@ class Store:
             waiting = self._adopt_ahead(capture.server)
             yield
         self.shelf.remove(waiting)
+
+    def _inheriting(self, capture: Capture) -> Capture:
+        latest = self.records.latest(capture.server, CAPTURED)
+        row = self.records.row(latest.id) if latest else None
+        return with_scrollback(capture, known_scrollback(row, capture.topology.process))
 
     def _adopt_ahead(self, server: Server) -> list[str]:
         taken = []

@@ -199,3 +199,46 @@ def test_any_bytes_a_pane_can_show_come_back(store: Store, raw: bytes) -> None:
     capture = a_capture([a_pane(0, title=title, cwd=f"/{title}", options={"@x": title})], session=title)
     saved = store.save_snapshot(capture, {})
     assert msgspec.json.encode(store.get_snapshot(saved.id).topology) == msgspec.json.encode(capture.topology)
+
+
+def test_scrollback_that_was_not_looked_at_stays_known(store: Store) -> None:
+    digest, raw = a_text()
+    store.save_snapshot(a_capture([a_pane(0)], scrollback={"%0": digest}), {digest: raw})
+    same = store.save_snapshot(a_capture([a_pane(0)], seconds=1), None)
+    assert store.get_snapshot(same.id).details.panes["%0"].scrollback == digest
+    # Also by a new snapshot, for the pane that is still there.
+    changed = store.save_snapshot(a_capture([a_pane(0), a_pane(1)], seconds=2), None)
+    panes = store.get_snapshot(changed.id).details.panes
+    assert (panes["%0"].scrollback, panes["%1"].scrollback) == (digest, None)
+    assert manifest_of(store).snapshot.details.panes["%0"].scrollback == digest
+    assert store.check() == ()
+
+
+def test_scrollback_that_was_looked_at_and_is_none_is_none(store: Store) -> None:
+    digest, raw = a_text()
+    store.save_snapshot(a_capture(scrollback={"%0": digest}), {digest: raw})
+    same = store.save_snapshot(a_capture(seconds=1), {})
+    assert store.get_snapshot(same.id).details.panes["%0"].scrollback is None
+
+
+def test_scrollback_of_another_server_process_is_not_inherited(store: Store) -> None:
+    digest, raw = a_text()
+    before = a_capture(scrollback={"%0": digest})
+    store.save_snapshot(before, {digest: raw})
+    process = msgspec.structs.replace(before.topology.process, pid=999)
+    restarted = a_capture(seconds=1)
+    restarted = msgspec.structs.replace(
+        restarted, topology=msgspec.structs.replace(restarted.topology, process=process)
+    )
+    saved = store.save_snapshot(restarted, None)
+    assert store.get_snapshot(saved.id).details.panes["%0"].scrollback is None
+
+
+def test_a_clock_that_was_far_ahead_does_not_hide_what_comes_after(store: Store) -> None:
+    store.save_snapshot(a_capture(session="from the future", seconds=86400 * 365), {})
+    store.save_snapshot(a_capture(session="now"), {})
+    assert states(store) == ["now", "from the future"]
+    assert manifest_of(store).snapshot.topology.sessions[0].name == "now"
+    store.save_snapshot(a_capture(session="later", seconds=60), {})
+    assert states(store) == ["later", "now", "from the future"]
+    assert store.check() == ()

@@ -28,6 +28,11 @@ INSERT INTO snapshots (
 -- Move a snapshot and its details forward in time, never back.
 UPDATE snapshots SET last_seen_at = :at, details = :details WHERE id = :id AND last_seen_at <= :at
 
+-- name: bring_back
+-- Correct the times a clock that was ahead has left.
+UPDATE snapshots SET last_seen_at = :at, taken_at = CASE WHEN taken_at > :at THEN :at ELSE taken_at END
+WHERE server = :server AND origin = :origin AND last_seen_at > :at
+
 -- name: get_snapshot
 -- Everything of one snapshot.
 SELECT
