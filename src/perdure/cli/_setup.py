@@ -132,12 +132,13 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--all-users", action="store_true", help="every user's servers, each looked at as that user (root)"
     )
-    which.add_argument("--socket", metavar="PATH", type=_socket_path, help="only the server on this socket")
+    which.add_argument("--socket", metavar="PATH", type=path_argument, help="only the server on this socket")
 
 
-def _socket_path(text: str) -> str:
-    if not text or "\0" in text:
-        raise argparse.ArgumentTypeError("a socket needs a path")
+def path_argument(text: str) -> str:
+    """Take an argument for a path; an empty one is a script's variable that was not set."""
+    if not text:
+        raise argparse.ArgumentTypeError("a path cannot be empty")
     return text
 
 

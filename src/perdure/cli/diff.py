@@ -25,10 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
     before = find_snapshot(setup.store, args.a)
-    after = find_snapshot(setup.store, args.b).topology if args.b else _live(setup, before)
+    later = None if args.b is None else find_snapshot(setup.store, args.b)
+    after = _live(setup, before) if later is None else later.topology
     changes = [_redacted(change) for change in diff(before.topology, after)]
     if args.json:
-        print_json({"a": before.id, "b": args.b and find_snapshot(setup.store, args.b).id, "changes": changes})
+        print_json({"a": before.id, "b": later and later.id, "changes": changes})
         return 0
     for change in changes:
         print(printable(_sentence(change)))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from perdure.cli._setup import Setup, with_setup
+from perdure.cli._setup import Setup, path_argument, with_setup
 
 if TYPE_CHECKING:
     from perdure.model.snapshot import Missed, Snapshot
@@ -20,9 +20,15 @@ TMUX_STATE, TMUX_PERSIST = "tmux-state", "tmux-persist"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("format", choices=(TMUX_STATE, TMUX_PERSIST))
-    parser.add_argument("--to", action="append", metavar="PATH", help="tmux-state: where to; may be given again")
-    parser.add_argument("--dir", metavar="DIR", help="tmux-persist: the directory of the <user>.tsv files")
-    parser.add_argument("--socket", metavar="PATH", help="the server on this socket instead of the default one")
+    parser.add_argument(
+        "--to", action="extend", nargs="+", type=path_argument, metavar="PATH", help="tmux-state: where to"
+    )
+    parser.add_argument(
+        "--dir", metavar="DIR", type=path_argument, help="tmux-persist: the directory of the <user>.tsv files"
+    )
+    parser.add_argument(
+        "--socket", metavar="PATH", type=path_argument, help="the server on this socket instead of the default one"
+    )
     parser.add_argument("--all-users", action="store_true", help="tmux-persist: every user's, as root")
 
 

@@ -11,12 +11,12 @@ from perdure.model.snapshot import SnapshotSummary
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--limit", type=_count, metavar="N", help="only the newest N")
+    parser.add_argument("--limit", type=_number, metavar="N", help="only the newest N")
 
 
-def _count(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text)):
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a whole number from 1 to 999999999")
     return int(text)
 
 
@@ -26,7 +26,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         print_json({"snapshots": [_row(each) for each in snapshots]})
     elif snapshots:
         columns = ["snapshot", "user", "socket", "taken", "last seen", "sessions", "windows", "panes", "agents", "from"]
-        print_table(columns, [_cells(each) for each in snapshots])
+        print_table(columns, [_cells(each) for each in snapshots], whole=["snapshot"])
     else:
         print("Nothing is saved yet. `perdure save` keeps what runs now.")
     return 0

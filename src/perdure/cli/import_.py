@@ -16,7 +16,7 @@ from perdure.errors import ImportFailed, NotFound
 from perdure.host.users import user_by_name
 from perdure.model.server import Server
 from perdure.model.snapshot import Capture
-from perdure.tmux.sockets import socket_dir
+from perdure.tmux.sockets import canonical, socket_dir
 
 FORMATS = ("tmux-state", "tmux-persist", "resurrect")
 
@@ -79,5 +79,5 @@ _READERS: dict[str, Callable[[bytes, str, datetime, Setup], Capture]] = dict(
 def _server(setup: Setup, name: str = "") -> Server:
     """These formats know one server a user: the one on the default socket."""
     user = (user_by_name(name) if name else None) or setup.me
-    socket = os.path.join(socket_dir(os.environ, user.uid), "default")
+    socket = canonical(os.path.join(socket_dir(os.environ, user.uid), "default"))
     return Server(host=setup.host, user=user.name, uid=user.uid, socket=socket)

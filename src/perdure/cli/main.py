@@ -7,14 +7,18 @@ from timers, and its start-up is most of what it costs.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from perdure import __version__
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 #: Every command: its module and what it is for.
 COMMANDS = {
@@ -54,25 +58,56 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and how to find out what is right."""
-        self.exit(2, f"{self.prog}: {message}. Try '{self.prog} --help'.\n")
+        raise UsageError(f"{message}. Try '{self.prog} --help'.")
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Print the help; argparse itself would keep silent about one that cannot be written."""
+        (file or sys.stdout).write(self.format_help())
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """End after --help and --version; that they could not be written comes to light here."""
+        sys.stdout.flush()
+        super().exit(status, message)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _steady_streams()
     try:
-        return _run(words)
+        code = _run(words)
+        sys.stdout.flush()
+        return code
     except PerdureError as error:
         return _fail(error, as_json="--json" in words)
     except BrokenPipeError:
-        # The reader has gone, as `perdure ls | head` does. Python must not complain about it at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has gone, as `perdure ls | head` does.
+        _drop_output()
         return 0
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(PerdureError(f"{where}{error.strerror or error}."), as_json="--json" in words)
     except KeyboardInterrupt:
         return 130
 
 
+def _steady_streams() -> None:
+    """Make printing safe: into a stream that is closed, and of characters the terminal does not know."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - to stay open
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Send what is still to be written nowhere, so that Python does not complain about it at exit either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _run(words: list[str]) -> int:
+    if words[:1] == ["--json"] and words[1:2] and words[1] in COMMANDS:
+        words = [*words[1:], "--json"]
     name = words[0] if words and words[0] in COMMANDS else None
     if name is None and [word for word in words if word != "--json"]:
         return _general(words)
@@ -98,13 +133,19 @@ def _general(words: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
     args, _ = parser.parse_known_args(words)
-    parser.error(f"there is no command {args.command!r}" if args.command else f"unknown option {words[0]!r}")
+    if args.command is not None:
+        parser.error(f"there is no command {args.command!r}")
+    parser.error(f"there is no option {next(word for word in words if word != '--json')!r}")
 
 
 def _fail(error: PerdureError, *, as_json: bool) -> int:
-    print(f"perdure: {error.message}", file=sys.stderr)
-    if as_json:
-        from perdure.cli.render import print_json
+    from perdure.cli.render import print_json, printable
 
-        print_json({"error": {"message": error.message, "code": error.exit_code, **error.data}})
+    print(f"perdure: {printable(error.message)}", file=sys.stderr)
+    try:
+        if as_json:
+            print_json({"error": {"message": error.message, "code": error.exit_code, **error.data}})
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
     return error.exit_code

@@ -8,15 +8,34 @@ from datetime import datetime
 
 import msgspec
 
+from perdure.model.text import decode, encode
+
 
 def print_json(value: object) -> None:
     """Print one JSON object, and be sure that it is out."""
-    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+    try:
+        raw = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        raw = msgspec.json.encode(_as_text(msgspec.to_builtins(value)))
+    sys.stdout.buffer.write(raw + b"\n")
     sys.stdout.flush()
+
+
+def _as_text(value: object) -> object:
+    """Return the value with every argument or path that is no text written as `model.text` writes it."""
+    if isinstance(value, str):
+        return decode(encode(value))
+    if isinstance(value, dict):
+        return {name: _as_text(each) for name, each in value.items()}
+    return [_as_text(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 #: From this width on, columns that are worth copying are shown whole.
 _ROOMY = 110
+#: Of this width they are shown whole everywhere.
+_SHORT = 16
+#: Wider than any table: what is measured against it gets its natural width.
+_UNLIMITED = 1_000_000
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, whole: Collection[str] = ()) -> None:
@@ -27,17 +46,24 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, who
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        console.width = _UNLIMITED
     cells = [[_cell(value) for value in row] for row in rows]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for place, name in enumerate(columns):
         widest = max((len(row[place]) for row in cells), default=0)
-        table.add_column(name, min_width=widest if name in whole and console.width >= _ROOMY else None)
+        table.add_column(
+            name, min_width=widest if name in whole and (widest <= _SHORT or console.width >= _ROOMY) else None
+        )
     for row in cells:
         # Text, not str: rich would read square brackets in a title as markup.
         table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
     if not console.is_terminal:
-        console.width = max(console.width, console.measure(table).maximum + 1)
-    console.print(table)
+        console.width = max(1, console.measure(table).maximum)
+    # Printed by ourselves: rich ends the program in its own way when the reader has gone.
+    with console.capture() as captured:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines()))
 
 
 def age(at: datetime, now: datetime) -> str:

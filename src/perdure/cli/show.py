@@ -26,13 +26,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
     snapshot = find_snapshot(setup.store, args.snapshot)
-    panes = panes_at(snapshot.topology, args.target) if args.target else snapshot.topology.panes
+    panes = panes_at(snapshot.topology, args.target) if args.target is not None else snapshot.topology.panes
     if args.scrollback:
         return _print_scrollback(setup, snapshot, panes, as_json=args.json)
     shown = redacted(snapshot)
     ids = {pane.id for pane in panes}
     if args.json:
-        print_json({"snapshot": _only(shown, ids) if args.target else shown})
+        print_json({"snapshot": _only(shown, ids) if args.target is not None else shown})
         return 0
     print(f"{shown.id}  {shown.server.user} {printable(shown.server.socket)}  tmux {shown.topology.process.version}")
     print(f"taken {local(shown.taken_at)}, last seen {local(shown.last_seen_at)}, from {shown.origin}\n")

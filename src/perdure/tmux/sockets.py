@@ -24,7 +24,7 @@ def find_sockets(environ: Mapping[str, str], uid: int, configured: Sequence[str]
     directory = socket_dir(environ, uid)
     inside = (environ.get("TMUX", "").rpartition(",")[0].rpartition(",")[0],) if uid == os.geteuid() else ()
     paths = [*_sockets_in(directory), *(path for path in inside if _is_socket(path)), *configured]
-    return list(dict.fromkeys(canonical(path) for path in paths)) or [os.path.join(directory, "default")]
+    return list(dict.fromkeys(canonical(path) for path in paths)) or [canonical(os.path.join(directory, "default"))]
 
 
 def users_with_sockets(environ: Mapping[str, str]) -> list[int]:
