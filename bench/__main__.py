@@ -1,0 +1,98 @@
+"""`python -m bench`: measure, show, write down."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from types import FrameType
+
+from bench.measures import bound, clients, cold, memory, startup, warm
+from bench.report import report
+from bench.results import Case, Results, this_machine, write
+from bench.sandbox import BenchFailed, Sandbox, sandbox
+from bench.servers import SHAPES, Shape, serve
+from bench.targets import judge
+from bench.timing import interleave
+
+LATEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results", "latest.json")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Return 0 when everything was measured; with --strict, 1 when a target was missed."""
+    args = _arguments(argv)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
+    try:
+        with sandbox() as place:
+            results = _measure(place, args)
+    except BenchFailed as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+    print(report(results))
+    write(results, args.json)
+    return int(args.strict and not all(verdict.ok for verdict in results.verdicts))
+
+
+def _measure(place: Sandbox, args: argparse.Namespace) -> Results:
+    machine = this_machine(place.environ)
+    cases = tuple([_case(place, shape, panes, args.rounds) for shape in args.shapes for panes in args.sizes])
+    return Results(machine=machine, rounds=args.rounds, cases=cases, verdicts=judge(cases))
+
+
+def _case(place: Sandbox, shape: Shape, panes: int, rounds: int) -> Case:
+    print(f"{shape.name}, {panes} panes …", file=sys.stderr, flush=True)
+    with serve(place, shape, panes) as server, ExitStack() as stack:
+        steps = {
+            **bound.steps(server),
+            **startup.steps(server, place),
+            **cold.steps(server, place),
+            **warm.steps(server, place, stack),
+        }
+        return Case(
+            shape=shape.name,
+            panes=panes,
+            timings=interleave(steps, rounds),
+            clients=clients.count(server, place),
+            memory=memory.peaks(server, place),
+        )
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure saves of private tmux servers.")
+    parser.add_argument("--rounds", type=_count, default=15, help="how often each thing is measured (15)")
+    parser.add_argument("--sizes", type=_sizes, default=[10, 50, 200], metavar="N,…", help="panes (10,50,200)")
+    parser.add_argument("--shapes", type=_shapes, default=list(SHAPES.values()), metavar="S,…", help=",".join(SHAPES))
+    parser.add_argument(
+        "--json", default=LATEST, metavar="PATH", help="where the results go (bench/results/latest.json)"
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with 1 when a target is missed")
+    return parser.parse_args(argv)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return int(text)
+
+
+def _sizes(text: str) -> list[int]:
+    return sorted({_count(size) for size in text.split(",")})
+
+
+def _shapes(text: str) -> list[Shape]:
+    if unknown := [name for name in text.split(",") if name not in SHAPES]:
+        raise argparse.ArgumentTypeError(f"there is no shape {unknown[0]!r}, only {', '.join(SHAPES)}")
+    return [SHAPES[name] for name in dict.fromkeys(text.split(","))]
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    """Leave by way of an exception, so that the servers are ended."""
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""The results as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bench import targets
+from bench.measures import startup
+from bench.measures.bound import LIST_PANES
+from bench.results import Case, Machine, Results, Verdict
+from bench.servers import SHAPES
+
+
+def report(results: Results) -> str:
+    """Return everything a run found."""
+    shapes = list(dict.fromkeys(case.shape for case in results.cases))
+    parts = [_head(results.machine, results.rounds)]
+    for shape in shapes:
+        cases = [case for case in results.cases if case.shape == shape]
+        parts.append("\n".join([*_times(shape, cases), *_clients(cases), *_memory(cases), *_growth(cases)]))
+    parts.append(_foot(results.verdicts))
+    return "\n\n".join(parts)
+
+
+def _head(machine: Machine, rounds: int) -> str:
+    where = f"{machine.system}, {machine.cpus} CPUs, load {machine.load:.2f}, Python {machine.python}, {machine.tmux}"
+    return f"""{where}; {rounds} rounds.
+Ratios are to `{LIST_PANES}` in the same rounds. Others on terminals here, which a save reads too: {machine.others}."""
+
+
+def _times(shape: str, cases: Sequence[Case]) -> Iterator[str]:
+    width = max(len(what) for case in cases for what in case.timings)
+    yield f"{shape}: {SHAPES[shape].about}"
+    yield f"  panes  {'':<{width}}     median    minimum   ratio  of min.   target"
+    for case in cases:
+        judged = {verdict.what: verdict for verdict in targets.ratios(case)}
+        for place, (what, timing) in enumerate(case.timings.items()):
+            times = f"{_ms(timing.median)} {_ms(timing.minimum)}"
+            ratios = f"{case.ratio(what, LIST_PANES):6.1f}x {case.least_ratio(what, LIST_PANES):7.1f}x"
+            row = f"{'' if place else case.panes:>5}  {what:<{width}} {times} {ratios}   {_target(judged.get(what))}"
+            yield f"  {row}".rstrip()
+
+
+def _clients(cases: Sequence[Case]) -> Iterator[str]:
+    yield ""
+    for case in cases:
+        for verdict in targets.clients(case):
+            yield f"  {case.panes:>5}  {verdict.what}: {verdict.value:.0f}   {_target(verdict, '')}"
+
+
+def _memory(cases: Sequence[Case]) -> Iterator[str]:
+    yield ""
+    for case in cases:
+        bare = case.memory[startup.BARE]
+        peaks = ", ".join(f"{what} {kib / 1024:.1f} MiB ({kib / bare:.2f}x)" for what, kib in case.memory.items())
+        yield f"  {case.panes:>5}  peak memory: {peaks}"
+
+
+def _growth(cases: Sequence[Case]) -> Iterator[str]:
+    for small, large in targets.pairs(cases):
+        yield ""
+        for what, verdict in targets.growth(small, large).items():
+            times = [case.timings[what].median * 1000 for case in (small, large)]
+            more = (times[1] - times[0]) / (large.panes - small.panes)
+            told = f"{times[1] / large.panes:.2f} ms a pane, {verdict.value:.2f}x that of {small.panes} panes"
+            yield f"  {large.panes:>5}  {what}: {told} (one more pane: {more:.2f} ms)   {_target(verdict)}"
+
+
+def _foot(verdicts: Sequence[Verdict]) -> str:
+    missed = [verdict for verdict in verdicts if not verdict.ok]
+    told = f"{len(verdicts) - len(missed)} of {len(verdicts)} targets reached."
+    if not any(verdict.panes >= targets.PANES for verdict in verdicts):
+        told += f" Times are judged from {targets.PANES} panes on."
+    lines = [
+        f"  missed: {each.shape}, {each.panes} panes, {each.what}: {each.value:.2f} > {each.limit:g}" for each in missed
+    ]
+    return "\n".join([told, *lines])
+
+
+def _target(verdict: Verdict | None, unit: str = "x") -> str:
+    if verdict is None:
+        return ""
+    return f"<= {verdict.limit:g}{unit} {'ok' if verdict.ok else 'missed'}"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:7.1f} ms"

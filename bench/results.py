@@ -1,0 +1,98 @@
+"""What a run found, as it is written to JSON."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import Struct
+
+from bench.sandbox import run
+from bench.timing import Timing
+
+
+class Machine(Struct, frozen=True, kw_only=True):
+    """Where and when; the absolute numbers mean something together with this only."""
+
+    at: datetime
+    system: str
+    cpus: int
+    #: Of the last minute, as the run began.
+    load: float
+    python: str
+    tmux: str
+    #: Processes on terminals as the run began. A save reads those of the whole machine, so they cost time as well.
+    others: int
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """Everything measured on one server."""
+
+    shape: str
+    panes: int
+    timings: Mapping[str, Timing]
+    #: tmux clients a save started.
+    clients: Mapping[str, int]
+    #: Peak memory in KiB.
+    memory: Mapping[str, int]
+
+    def ratio(self, what: str, to: str) -> float:
+        """Return one median as a multiple of another."""
+        return self.timings[what].median / self.timings[to].median
+
+    def least_ratio(self, what: str, to: str) -> float:
+        """Return one minimum as a multiple of another: what is left when the machine's noise is taken away."""
+        return self.timings[what].minimum / self.timings[to].minimum
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """Something with a target, and whether it was reached."""
+
+    shape: str
+    panes: int
+    what: str
+    value: float
+    limit: float
+
+    @property
+    def ok(self) -> bool:
+        """The target was reached."""
+        return self.value <= self.limit
+
+
+class Results(Struct, frozen=True, kw_only=True):
+    """One run."""
+
+    machine: Machine
+    rounds: int
+    cases: tuple[Case, ...]
+    verdicts: tuple[Verdict, ...]
+
+
+def this_machine(environ: Mapping[str, str]) -> Machine:
+    """Describe where this runs."""
+    return Machine(
+        at=datetime.now(UTC),
+        system=f"{platform.system()} {platform.machine()}",
+        cpus=os.cpu_count() or 1,
+        load=round(os.getloadavg()[0], 2),
+        python=platform.python_version(),
+        tmux=run(["tmux", "-V"], environ).strip(),
+        others=sum(not tty.startswith("?") for tty in run(["ps", "-A", "-o", "tty="], environ).split()),
+    )
+
+
+def write(results: Results, path: str) -> None:
+    """Write the results down, in seconds, with the medians, minima and verdicts spelled out."""
+    plain = msgspec.to_builtins(results)
+    for verdict, written in zip(results.verdicts, plain["verdicts"], strict=True):
+        written["ok"] = verdict.ok
+    for case, written in zip(results.cases, plain["cases"], strict=True):
+        for name, timing in case.timings.items():
+            written["timings"][name] |= {"median": timing.median, "minimum": timing.minimum}
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n")
