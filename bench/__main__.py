@@ -39,13 +39,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _measure(place: Sandbox, args: argparse.Namespace) -> Results:
     machine = this_machine(place.environ)
-    cases = tuple([_case(place, shape, panes, args.rounds) for shape in args.shapes for panes in args.sizes])
-    return Results(machine=machine, rounds=args.rounds, cases=cases, verdicts=judge(cases))
+    cases = tuple([_case(place, shape, panes, args) for shape in args.shapes for panes in args.sizes])
+    return Results(machine=machine, rounds=args.rounds, width=args.width, cases=cases, verdicts=judge(cases))
 
 
-def _case(place: Sandbox, shape: Shape, panes: int, rounds: int) -> Case:
+def _case(place: Sandbox, shape: Shape, panes: int, args: argparse.Namespace) -> Case:
     print(f"{shape.name}, {panes} panes …", file=sys.stderr, flush=True)
-    with serve(place, shape, panes) as server, ExitStack() as stack:
+    with serve(place, shape, panes, args.width) as server, ExitStack() as stack:
         steps = {
             **bound.steps(server),
             **startup.steps(server, place),
@@ -55,7 +55,7 @@ def _case(place: Sandbox, shape: Shape, panes: int, rounds: int) -> Case:
         return Case(
             shape=shape.name,
             panes=panes,
-            timings=interleave(steps, rounds),
+            timings=interleave(steps, args.rounds),
             clients=clients.count(server, place),
             memory=memory.peaks(server, place),
         )
@@ -66,6 +66,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=_count, default=15, help="how often each thing is measured (15)")
     parser.add_argument("--sizes", type=_sizes, default=[10, 50, 200], metavar="N,…", help="panes (10,50,200)")
     parser.add_argument("--shapes", type=_shapes, default=list(SHAPES.values()), metavar="S,…", help=",".join(SHAPES))
+    parser.add_argument("--width", type=_count, default=60, help="columns of what the panes have printed (60)")
     parser.add_argument(
         "--json", default=LATEST, metavar="PATH", help="where the results go (bench/results/latest.json)"
     )

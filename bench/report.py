@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from bench import targets
 from bench.measures import startup
 from bench.measures.bound import LIST_PANES
-from bench.results import Case, Machine, Results, Verdict
-from bench.servers import SHAPES
+from bench.results import Case, Results, Verdict
+from bench.servers import LINES, SHAPES
 
 
 def report(results: Results) -> str:
     """Return everything a run found."""
     shapes = list(dict.fromkeys(case.shape for case in results.cases))
-    parts = [_head(results.machine, results.rounds)]
+    parts = [_head(results)]
     for shape in shapes:
         cases = [case for case in results.cases if case.shape == shape]
         parts.append("\n".join([*_times(shape, cases), *_clients(cases), *_memory(cases), *_growth(cases)]))
@@ -22,9 +22,11 @@ def report(results: Results) -> str:
     return "\n\n".join(parts)
 
 
-def _head(machine: Machine, rounds: int) -> str:
+def _head(run: Results) -> str:
+    machine = run.machine
     where = f"{machine.system}, {machine.cpus} CPUs, load {machine.load:.2f}, Python {machine.python}, {machine.tmux}"
-    return f"""{where}; {rounds} rounds.
+    return f"""{where}.
+{run.rounds} rounds, panes with {LINES} lines of {run.width} columns.
 Ratios are to `{LIST_PANES}` in the same rounds. Others on terminals here, which a save reads too: {machine.others}."""
 
 

@@ -68,6 +68,8 @@ class Results(Struct, frozen=True, kw_only=True):
 
     machine: Machine
     rounds: int
+    #: Columns of the lines the panes have printed.
+    width: int
     cases: tuple[Case, ...]
     verdicts: tuple[Verdict, ...]
 

@@ -15,12 +15,14 @@ from bench.sandbox import PATIENCE, BenchFailed, Sandbox, run
 #: Lines each pane has printed, half of them with colour.
 LINES = 200
 
+_WORDS = "a step of some build that nobody watches, with the paths and the timings that builds print; "
+
 # No two panes print the same: equal scrollback would be stored once, and flatter the save.
-_FILL = f"""\
+_FILL = """\
 i=0
-while [ $i -lt {LINES // 2} ]; do
-    printf '\\033[32mok\\033[0m   %s step %d of a build that nobody watches\\n' "$TMUX_PANE" $i
-    printf '     compiled /srv/project/src/module_%d.c into /srv/project/build/%s\\n' $i "$TMUX_PANE"
+while [ $i -lt {half} ]; do
+    printf '\\033[32mok\\033[0m %s %d {words}\\n' "$TMUX_PANE" $i
+    printf '   %s %d {words}\\n' "$TMUX_PANE" $i
     i=$((i + 1))
 done
 exec sh
@@ -70,8 +72,8 @@ class Server(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def serve(sandbox: Sandbox, shape: Shape, panes: int) -> Iterator[Server]:
-    """Run a server with that many idle panes, and end it, whatever happens meanwhile."""
+def serve(sandbox: Sandbox, shape: Shape, panes: int, width: int) -> Iterator[Server]:
+    """Run a server with that many idle panes that printed lines this wide, and end it, whatever happens meanwhile."""
     base = sandbox.directory("tmux")
     folder = os.path.join(base, f"tmux-{os.getuid()}")
     os.mkdir(folder, 0o700)
@@ -87,20 +89,27 @@ def serve(sandbox: Sandbox, shape: Shape, panes: int) -> Iterator[Server]:
         start_new_session=True,
     )
     try:
+        pane = f"-c {sandbox.environ['HOME']} sh {_fill(sandbox, width)}"
         _wait(lambda: os.path.exists(server.socket), 0.01, "the server did not start")
-        server.tmux("source-file", "-", script=_script(sandbox, shape, panes))
+        server.tmux("source-file", "-", script=_script(shape, panes, pane))
         _come_to_rest(server)
         yield server
     finally:
         _end(process)
 
 
-def _script(sandbox: Sandbox, shape: Shape, panes: int) -> str:
-    """Return the tmux commands that make every session, window and pane."""
+def _fill(sandbox: Sandbox, width: int) -> str:
+    """Return the script every pane runs: it prints, and becomes an idle shell."""
     path = os.path.join(sandbox.directory("fill"), "fill.sh")
+    # What stands before the words takes about ten columns.
+    words = (_WORDS * (width // len(_WORDS) + 1))[: max(0, width - 10)]
     with open(path, "w", encoding="ascii") as file:
-        file.write(_FILL)
-    pane = f"-c {sandbox.environ['HOME']} sh {path}"
+        file.write(_FILL.format(half=LINES // 2, words=words))
+    return path
+
+
+def _script(shape: Shape, panes: int, pane: str) -> str:
+    """Return the tmux commands that make every session, window and pane."""
     lines = []
     for number, windows in enumerate(shape.sessions(panes)):
         for index, size in enumerate(windows):
