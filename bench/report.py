@@ -62,7 +62,7 @@ def _growth(cases: Sequence[Case]) -> Iterator[str]:
     for small, large in targets.pairs(cases):
         yield ""
         for what, verdict in targets.growth(small, large).items():
-            times = [case.timings[what].median * 1000 for case in (small, large)]
+            times = [case.timings[what].minimum * 1000 for case in (small, large)]
             more = (times[1] - times[0]) / (large.panes - small.panes)
             told = f"{times[1] / large.panes:.2f} ms a pane, {verdict.value:.2f}x that of {small.panes} panes"
             yield f"  {large.panes:>5}  {what}: {told} (one more pane: {more:.2f} ms)   {_target(verdict)}"
