@@ -35,6 +35,9 @@ class Client:
         self.deadline = deadline
         #: The exit status; None when the client had to be given up.
         self.status: int | None = None
+        if process.stdin is not None:
+            # A pipe that is ready takes something, not everything: a blocking write would wait for a hung client.
+            os.set_blocking(process.stdin.fileno(), False)
 
     @property
     def answer(self) -> bytes:
@@ -75,6 +78,8 @@ class Client:
     def _feed(self, stream: IO[bytes]) -> bool:
         try:
             sent = os.write(stream.fileno(), self._script[:65536])
+        except BlockingIOError:
+            sent = 0
         except BrokenPipeError:
             sent = len(self._script)
         self._script = self._script[sent:]
