@@ -16,7 +16,7 @@ from perdure.model.topology import (
     Topology,
     Window,
 )
-from perdure.tmux.parse import Garbled, Row, Survey, moment, read_options, read_session
+from perdure.tmux.parse import Garbled, Row, Survey, moment, number, read_options, read_session
 
 # Frames of the spinners agents put before their titles: braille patterns, stars, circles. Not ASCII: a person
 # may well begin a title with a dash.
@@ -33,7 +33,8 @@ def calm_title(title: str) -> str:
 def assemble(survey: Survey, settings: Mapping[str, bytes]) -> tuple[Topology, Details]:
     """Return what the survey shows; `settings` are the raw option lines by id.
 
-    Raises `Garbled` when something belongs to nothing: then the reading is not whole.
+    Raises `Garbled` when something belongs to nothing, or no number stands where one should: then the reading is not
+    whole.
     """
     sessions = tuple(_session(row, settings.get(row.words[0], b"")) for row in survey.sessions)
     links = tuple(_link(row) for row in survey.windows)
@@ -84,13 +85,13 @@ def _session(row: Row, lines: bytes) -> Session:
 def _session_details(row: Row) -> SessionDetails:
     _, _, attached, activity, last_attached = row.words
     return SessionDetails(
-        attached=int(attached or 0), activity_at=_moment(activity), last_attached_at=_moment(last_attached)
+        attached=number(attached or "0"), activity_at=_moment(activity), last_attached_at=_moment(last_attached)
     )
 
 
 def _link(row: Row) -> Link:
     session, window, index, active, last, *_ = row.words
-    return Link(session=session, window=window, index=int(index), active=active == "1", last=last == "1")
+    return Link(session=session, window=window, index=number(index), active=active == "1", last=last == "1")
 
 
 def _window(row: Row, lines: bytes) -> Window:
@@ -98,8 +99,8 @@ def _window(row: Row, lines: bytes) -> Window:
     return Window(
         id=id,
         name=row.texts[0],
-        width=int(width),
-        height=int(height),
+        width=number(width),
+        height=number(height),
         layout=layout,
         visible_layout=visible,
         zoomed=zoomed == "1",
@@ -114,11 +115,11 @@ def _pane(row: Row, lines: bytes) -> Pane:
     return Pane(
         id=id,
         window=window,
-        index=int(index),
-        pid=int(pid),
+        index=number(index),
+        pid=number(pid),
         tty=tty,
-        width=int(width),
-        height=int(height),
+        width=number(width),
+        height=number(height),
         active=active == "1",
         last=last == "1",
         title=calm_title(title),
@@ -127,15 +128,15 @@ def _pane(row: Row, lines: bytes) -> Pane:
         cwd=path,
         command=command,
         dead=dead == "1",
-        exit_status=int(status) if status else None,
-        exit_signal=int(signal) if signal else None,
+        exit_status=number(status) if status else None,
+        exit_signal=number(signal) if signal else None,
         options=read_options(lines),
     )
 
 
 def _pane_details(row: Row) -> PaneDetails:
     history, alternate, mode = row.words[12:]
-    return PaneDetails(title=row.texts[0], mode=mode, history_size=int(history or 0), alternate=alternate == "1")
+    return PaneDetails(title=row.texts[0], mode=mode, history_size=number(history or "0"), alternate=alternate == "1")
 
 
 def _moment(seconds: str) -> datetime | None:
@@ -143,4 +144,4 @@ def _moment(seconds: str) -> datetime | None:
 
 
 def _number(id: str) -> int:
-    return int(id[1:])
+    return number(id[1:])

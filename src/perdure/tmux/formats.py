@@ -75,7 +75,8 @@ _WHO = "#{pid} #{start_time} #{version}"
 # tmux expands this loop into one command a line before it runs the first: the ids are those of the lists, and a
 # pane that ends meanwhile costs only its own line. Nothing but ids is expanded, so nothing can be smuggled in.
 # display-message runs strftime over its text, which would eat the percent sign of a pane's id; so a pane is marked
-# by its window and index. Two loops rather than one: tmux's parser is slower the longer its input.
+# by its window, its index and, since panes move up when one before them ends, its process. Two loops rather than one:
+# tmux's parser is slower the longer its input.
 _ON_SESSIONS = (
     "#{{S:display-message -p '{mark} #{{session_id}}'\n"
     "show-options -t '#{{session_id}}'\n"
@@ -85,7 +86,7 @@ _ON_SESSIONS = (
 _ON_WINDOWS = (
     "#{{S:#{{W:display-message -p '{mark} #{{window_id}}'\n"
     "show-options -w -t '#{{window_id}}'\n"
-    "#{{P:display-message -p '{mark} #{{window_id}}.#{{pane_index}}'\n"
+    "#{{P:display-message -p '{mark} #{{window_id}}.#{{pane_index}}.#{{pane_pid}}'\n"
     "show-options -p -t '#{{pane_id}}'\n"
     "}}}}}}"
 )

@@ -50,7 +50,7 @@ def read_survey(answer: bytes, mark: str, *, pane: Record) -> Survey:
     sections = dict(_sections(answer, at, mark))
     if _who(sections.pop("end", b"")) != before:
         raise Garbled("another server answered in the end")
-    panes = {f"{row.words[0]}.{row.words[2]}": row.words[1] for row in rows["P"]}
+    panes = {".".join((row.words[0], row.words[2], row.words[3])): row.words[1] for row in rows["P"]}
     settings = {panes.get(name, name): text for name, text in sections.items()}
     return Survey(
         process=before,
@@ -82,10 +82,22 @@ def read_options(lines: bytes) -> Mapping[str, str]:
     Cached, since most windows have the same ones set, usually none: do not change what is returned.
     """
     options = {}
-    for line in lines.splitlines():
-        name, _, value = line.partition(b" ")
-        options[decode(name)] = decode(unescape(value))
+    for line in lines.split(b"\n"):
+        name, value = _split_option(line)
+        if name:
+            options[decode(name)] = decode(unescape(value))
     return dict(sorted(options.items()))
+
+
+# Only a user's own option may have a space in its name. A value with one is always quoted.
+_USER_OPTION = re.compile(rb"""(@.*?) ("(?:[^"\\]|\\.)*"|'[^']*'|[^ ]*)""")
+
+
+def _split_option(line: bytes) -> tuple[bytes, bytes]:
+    if found := _USER_OPTION.fullmatch(line):
+        return found[1], found[2]
+    name, _, value = line.partition(b" ")
+    return name, value
 
 
 class Environment(Struct, frozen=True, kw_only=True):
@@ -96,8 +108,9 @@ class Environment(Struct, frozen=True, kw_only=True):
     hidden: tuple[str, ...]
 
 
-_SET = re.compile(rb'([^=\n]+)="((?:[^"\\]|\\.)*)"; export [^\n]*;\n', re.DOTALL)
-_UNSET = re.compile(rb"unset ([^\n]+);\n")
+# The name twice: options stand before the variables, and a value may look like anything, also like the other.
+_SET = re.compile(rb'([^=]+)="((?:[^"\\]|\\.)*)"; export \1;\n', re.DOTALL)
+_UNSET = re.compile(rb"unset (.+?);\n", re.DOTALL)
 
 
 @lru_cache(maxsize=1024)
@@ -152,12 +165,23 @@ def _who(line: bytes) -> ServerProcess:
     words = line.split()
     if len(words) != 3 or not words[0].isdigit() or not words[1].isdigit():
         raise Garbled("the answer does not end")
-    return ServerProcess(pid=int(words[0]), started_at=moment(words[1]), version=words[2].decode())
+    return ServerProcess(pid=number(words[0]), started_at=moment(words[1]), version=decode(words[2]))
+
+
+def number(digits: str | bytes) -> int:
+    """Return the number tmux printed; anything else is `Garbled`."""
+    try:
+        return int(digits)
+    except ValueError as error:
+        raise Garbled(f"{digits[:20]!r} stands where a number should") from error
 
 
 def moment(seconds: str | bytes) -> datetime:
-    """Return the moment tmux means by a number of seconds."""
-    return datetime.fromtimestamp(int(seconds), UTC)
+    """Return the moment tmux means by a number of seconds; anything else is `Garbled`."""
+    try:
+        return datetime.fromtimestamp(number(seconds), UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise Garbled(f"{seconds[:20]!r} stands where a moment should") from error
 
 
 def _record(answer: bytes, at: int, record: Record) -> tuple[Row, int]:
