@@ -71,6 +71,7 @@ def _only(snapshot: Snapshot, panes: set[str]) -> Snapshot:
             snapshot.details,
             sessions={id: each for id, each in snapshot.details.sessions.items() if id in sessions},
             window_flags={id: each for id, each in snapshot.details.window_flags.items() if id in windows},
+            window_activity={id: each for id, each in snapshot.details.window_activity.items() if id in windows},
             panes={id: each for id, each in snapshot.details.panes.items() if id in panes},
         ),
     )

@@ -22,11 +22,11 @@ class PortableTable(ProcessTable):
 
     def __init__(self, names: Collection[str]) -> None:
         self._known = {process.pid: process for process in psutil.process_iter()}
-        self._below: dict[int, list[int]] = {}
+        self._kids: dict[int, list[int]] = {}
         for pid in self._known:
             parent = _quietly(self._known[pid].ppid)
             if parent is not None:
-                self._below.setdefault(parent, []).append(pid)
+                self._kids.setdefault(parent, []).append(pid)
         self._foreground = _foreground_groups()
         self._allowed = frozenset(name for name in names if not is_secret_name(name))
 
@@ -36,7 +36,7 @@ class PortableTable(ProcessTable):
             return ()
         queue = [root]
         for pid in queue:
-            queue.extend(self._below.get(pid, ()))
+            queue.extend(self._kids.get(pid, ()))
         return tuple(process for pid in queue if (process := self._read_one(self._known[pid])))
 
     def prefetch(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -57,18 +57,24 @@ class ProcessTable:
         entry = self._entries.get(root) or read_entry(root)
         if entry is None or not _on_terminal(entry, tty):
             return ()
-        found, queue = [entry], [entry.pid]
+        return tuple(self._process(each) for each in (entry, *self._below([root])))
+
+    def _below(self, roots: Iterable[int]) -> Iterator[Entry]:
+        queue = list(roots)
+        # The table is not read in one instant: with a number given out anew meanwhile, it may run in a circle.
+        seen = set(queue)
         for pid in queue:
             for child in self._children.get(pid, ()):
-                found.append(self._entries[child])
-                queue.append(child)
-        return tuple(self._process(each) for each in found)
+                if child not in seen:
+                    seen.add(child)
+                    queue.append(child)
+                    yield self._entries[child]
 
     def prefetch(self) -> None:
-        """Read the details of whatever sits on a terminal, for a caller that has to wait for tmux anyway."""
-        for entry in self._entries.values():
-            if entry.tty:
-                self._process(entry)
+        """Read the details of whatever lives below a tmux server, for a caller that has to wait for tmux anyway."""
+        servers = [entry.pid for entry in self._entries.values() if entry.comm == "tmux: server"]
+        for entry in self._below(servers):
+            self._process(entry)
 
     def _process(self, entry: Entry) -> Process:
         if entry.pid not in self._read:

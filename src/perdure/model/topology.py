@@ -127,8 +127,9 @@ class PaneDetails(Struct, frozen=True, kw_only=True):
     agent: AgentDetails | None = None
     #: How the agent's conversation was found: what was looked at, in order, and why it did or did not decide.
     because: tuple[str, ...] = ()
-    #: Digest of the kept scrollback; None when none was kept.
+    #: Digest of the kept scrollback, None when none was kept, and when it was read.
     scrollback: str | None = None
+    scrollback_at: datetime | None = None
 
 
 class Details(Struct, frozen=True, kw_only=True):
@@ -137,4 +138,6 @@ class Details(Struct, frozen=True, kw_only=True):
     sessions: Mapping[str, SessionDetails] = {}
     #: tmux's flag characters of each window, bell and activity among them.
     window_flags: Mapping[str, str] = {}
+    #: When something in a window last printed anything, to the second.
+    window_activity: Mapping[str, datetime] = {}
     panes: Mapping[str, PaneDetails] = {}

@@ -152,26 +152,24 @@ def _missed(server: Server, reason: Miss, what: str) -> Missed:
 
 
 def revisit(
-    readings: Sequence[Reading],
+    wanted: Sequence[tuple[Reading, list[str]]],
     *,
-    panes_of: Callable[[Reading], list[str]],
     lines: int,
     timeout: float,
     memory: Memory | None = None,
 ) -> list[tuple[Reading, Mapping[str, bytes]] | Missed]:
-    """Ask once more where something is left to ask: options of new ids, and the scrollback of `panes_of`.
+    """Ask once more where something is left to ask: options of new ids, and the scrollback of the panes named.
 
     A server that does not answer now, or is another one by now, was dying while it was read: that reading is
     not whole either.
     """
-    wanted = [(reading, panes_of(reading)) for reading in readings]
     again = {
         place: ask_again(reading.question, unknown=reading.unknown, panes=panes, lines=lines, timeout=timeout)
         for place, (reading, panes) in enumerate(wanted)
         if panes or reading.unknown
     }
     run.gather([question.client for question in again.values() if question.client])
-    return [_revisited(reading, again.get(place), memory) for place, reading in enumerate(readings)]
+    return [_revisited(reading, again.get(place), memory) for place, (reading, _) in enumerate(wanted)]
 
 
 def _revisited(

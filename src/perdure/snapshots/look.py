@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 
 import msgspec
 from msgspec import Struct
@@ -12,13 +13,15 @@ from perdure.agents import environment_names
 from perdure.host.processes import Entry, ProcessTable, is_alive, read_entry, read_processes
 from perdure.host.users import run_as, user_by_uid
 from perdure.model.config import Config
+from perdure.model.digest import digest_of
 from perdure.model.snapshot import Capture, Miss, Missed
+from perdure.model.topology import PaneDetails
 from perdure.model.user import User
 from perdure.ports import HostView
 from perdure.snapshots.ask import Question
 from perdure.snapshots.capture import Memory, Reading, locate, receive, revisit, with_panes
 from perdure.snapshots.identify import Earlier, identify
-from perdure.snapshots.scrollback import digest, tidy, wanted_panes
+from perdure.snapshots.scrollback import tidy, unchanged_panes, wanted_panes
 
 
 class Looked(Struct, frozen=True, kw_only=True):
@@ -49,6 +52,7 @@ def look(
 ) -> list[Looked | Missed]:
     """Return what every server holds, in the order they were asked, each complete or missed with a reason."""
     timeout = around.config.tmux.timeout_seconds
+    around = msgspec.structs.replace(around, earlier=cache(around.earlier))
     # Read while tmux is at work. What starts in the next moment is found by the next look.
     table = read_processes(environment_names())
     table.prefetch()
@@ -67,32 +71,53 @@ def _deepen(
     """Add the processes of every pane, the options of new ids, and the scrollback."""
     config = around.config.scrollback
     readings = [msgspec.structs.replace(each, capture=locate(each.capture, table.tree)) for each in readings]
+    shown = [_shown(each.capture, around) if scrollback else _Shown(wanted=(), known={}) for each in readings]
     answers = revisit(
-        readings,
-        panes_of=lambda reading: wanted_panes(reading.capture.topology, config) if scrollback else [],
+        [(reading, each.to_read) for reading, each in zip(readings, shown, strict=True)],
         lines=config.lines,
         timeout=around.config.tmux.timeout_seconds,
         memory=memory,
     )
     looked: list[Looked | Missed] = []
-    for reading, answer in zip(readings, answers, strict=True):
+    for reading, each, answer in zip(readings, shown, answers, strict=True):
         if isinstance(answer, Missed):
             looked.append(answer)
             continue
         learned, texts = answer
         capture = reading.capture if learned is reading else locate(learned.capture, table.tree)
-        looked.append(_with_scrollback(capture, texts) if scrollback else Looked(capture=capture, scrollback=None))
+        looked.append(each.fill(capture, texts) if scrollback else Looked(capture=capture, scrollback=None))
     return looked
 
 
-def _with_scrollback(capture: Capture, texts: Mapping[str, bytes]) -> Looked:
-    kept: dict[str, bytes] = {}
-    details = dict(capture.details.panes)
-    for pane, text in texts.items():
-        if pane in details and (tidied := tidy(text)):
-            kept[digest(tidied)] = tidied
-            details[pane] = msgspec.structs.replace(details[pane], scrollback=digest(tidied))
-    return Looked(capture=with_panes(capture, capture.topology.panes, details) if kept else capture, scrollback=kept)
+class _Shown(Struct, frozen=True, kw_only=True):
+    """Which panes' scrollback is kept, and what of it is known already."""
+
+    wanted: Sequence[str]
+    known: Mapping[str, PaneDetails]
+
+    @property
+    def to_read(self) -> list[str]:
+        return [pane for pane in self.wanted if pane not in self.known]
+
+    def fill(self, capture: Capture, texts: Mapping[str, bytes]) -> Looked:
+        """Return the capture with the scrollback that was read and that was known."""
+        kept: dict[str, bytes] = {}
+        details = dict(capture.details.panes)
+        for pane in self.wanted:
+            if pane in self.known:
+                digest, read_at = self.known[pane].scrollback, self.known[pane].scrollback_at
+            else:
+                text = tidy(texts.get(pane, b""))
+                digest, read_at = digest_of(text) if text else None, capture.taken_at
+                kept |= {digest: text} if digest else {}
+            details[pane] = msgspec.structs.replace(details[pane], scrollback=digest, scrollback_at=read_at)
+        return Looked(capture=with_panes(capture, capture.topology.panes, details), scrollback=kept)
+
+
+def _shown(capture: Capture, around: Surroundings) -> _Shown:
+    wanted = wanted_panes(capture.topology, around.config.scrollback)
+    known = unchanged_panes(capture, around.earlier(capture.server)) if wanted else {}
+    return _Shown(wanted=wanted, known=known)
 
 
 def _who(looked: Sequence[Looked | Missed], around: Surroundings) -> list[Looked | Missed]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +17,7 @@ from perdure.store.rows import unpacked
 
 class _Pane(Struct):
     scrollback: str | None = None
+    scrollback_at: datetime | None = None
 
 
 class _Details(Struct):
@@ -26,8 +28,12 @@ class _Topology(Struct):
     process: ServerProcess
 
 
-def known_scrollback(row: Row | None, process: ServerProcess) -> Mapping[str, str]:
-    """Return pane id -> digest of a stored snapshot, nothing when it is of another server process.
+#: A digest, and when that text was read.
+Known = tuple[str, datetime | None]
+
+
+def known_scrollback(row: Row | None, process: ServerProcess) -> Mapping[str, Known]:
+    """Return by pane id the scrollback of a stored snapshot, nothing when it is of another server process.
 
     Only these fields are read: the rest of a snapshot would take ten times as long.
     """
@@ -37,16 +43,16 @@ def known_scrollback(row: Row | None, process: ServerProcess) -> Mapping[str, st
     with suppress(ValueError, msgspec.MsgspecError):
         if msgspec.json.decode(unpacked(body), type=_Topology).process == process:
             panes = msgspec.json.decode(unpacked(details), type=_Details).panes
-            return {id: pane.scrollback for id, pane in panes.items() if pane.scrollback is not None}
+            return {id: (pane.scrollback, pane.scrollback_at) for id, pane in panes.items() if pane.scrollback}
     return {}
 
 
-def with_scrollback(capture: Capture, known: Mapping[str, str]) -> Capture:
+def with_scrollback(capture: Capture, known: Mapping[str, Known]) -> Capture:
     """Return the capture with its panes referring to the scrollback that is known of them."""
     if not known:
         return capture
     panes = {
-        id: msgspec.structs.replace(pane, scrollback=known[id]) if id in known else pane
+        id: msgspec.structs.replace(pane, scrollback=known[id][0], scrollback_at=known[id][1]) if id in known else pane
         for id, pane in capture.details.panes.items()
     }
     details = msgspec.structs.replace(capture.details, panes=panes)

@@ -225,7 +225,9 @@ def _inheriting(capture: Capture, there: Manifest | None) -> Capture:
     if there is None or there.snapshot.topology.process != capture.topology.process:
         return capture
     panes = there.snapshot.details.panes.items()
-    return with_scrollback(capture, {id: pane.scrollback for id, pane in panes if pane.scrollback is not None})
+    return with_scrollback(
+        capture, {id: (pane.scrollback, pane.scrollback_at) for id, pane in panes if pane.scrollback}
+    )
 
 
 def _follow(capture: Capture, there: Manifest | None) -> Manifest:

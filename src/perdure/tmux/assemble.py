@@ -51,6 +51,7 @@ def assemble(survey: Survey, settings: Mapping[str, bytes]) -> tuple[Topology, D
     details = Details(
         sessions={row.words[0]: _session_details(row) for row in survey.sessions},
         window_flags={row.words[1]: row.texts[1] for row in survey.windows},
+        window_activity={row.words[1]: at for row in survey.windows if (at := _moment(row.words[10]))},
         panes={row.words[1]: _pane_details(row) for row in survey.panes},
     )
     return topology, details
@@ -95,7 +96,7 @@ def _link(row: Row) -> Link:
 
 
 def _window(row: Row, lines: bytes) -> Window:
-    _, id, _, _, _, zoomed, width, height, layout, visible = row.words
+    _, id, _, _, _, zoomed, width, height, layout, visible, _ = row.words
     return Window(
         id=id,
         name=row.texts[0],

@@ -44,6 +44,7 @@ WINDOW = Record(
         "window_height",
         "window_layout",
         "window_visible_layout",
+        "window_activity",
     ),
     ("window_name", "window_flags"),
 )

@@ -127,7 +127,7 @@ def test_a_save_of_a_dead_server_is_refused(save: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["tmux_resurrect_20260413T172603.txt", "/home/a/.tmux/resurrect/tmux_resurrect_2026-04-13T17:26:03.txt"]
+    "name", ["tmux_resurrect_20260413T172603.txt", "/home/dev/.tmux/resurrect/tmux_resurrect_2026-04-13T17:26:03.txt"]
 )
 def test_the_file_name_says_when_it_was_saved(name: str) -> None:
     zone = timezone(timedelta(hours=-4))

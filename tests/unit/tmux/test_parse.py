@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import pytest
@@ -11,24 +10,22 @@ from perdure.model.topology import Details, Topology
 from perdure.tmux.assemble import assemble
 from perdure.tmux.formats import PANE, PANE_LOCATED
 from perdure.tmux.parse import Garbled, Survey, read_options, read_revisit, read_session, read_survey, unescape
+from tests.unit.tmux.answers import MARK, answer
 
-MARK = "0123456789abcdef"
-#: What tmux 3.3a printed for three sessions, two of them a group, with odd names and a pane that has ended.
-with open(os.path.join(os.path.dirname(__file__), "survey.recorded"), "rb") as _file:
-    RECORDED = _file.read()
+RECORDED = answer()
 REVISITED = (
     f"{MARK} begin 300 1794745791 3.3a\n{MARK} $0\nstatus off\n{MARK} @0\n{MARK} %0\n@me x\n"
     f"{MARK} scroll %0\n$ make\nok\n\n{MARK} scroll %1\n{MARK} end 300 1794745791 3.3a\n"
 ).encode()
 
 
-def read(answer: bytes) -> tuple[Topology, Details]:
-    survey = read_survey(answer, MARK, pane=PANE)
+def read(raw: bytes) -> tuple[Topology, Details]:
+    survey = read_survey(raw, MARK, pane=PANE)
     return assemble(survey, survey.settings)
 
 
-def survey_of(answer: bytes) -> Survey:
-    return read_survey(answer, MARK, pane=PANE)
+def survey_of(raw: bytes) -> Survey:
+    return read_survey(raw, MARK, pane=PANE)
 
 
 def test_the_recorded_answer_is_read_exactly() -> None:
@@ -86,34 +83,34 @@ def mutated(recorded: bytes) -> st.SearchStrategy[bytes]:
     change = st.tuples(st.integers(0, len(recorded)), st.integers(0, 6), piece)
 
     def apply(changes: list[tuple[int, int, bytes]]) -> bytes:
-        answer = recorded
+        raw = recorded
         for at, removed, put in changes:
-            answer = answer[:at] + put + answer[at + removed :]
-        return answer
+            raw = raw[:at] + put + raw[at + removed :]
+        return raw
 
     return st.lists(change, min_size=1, max_size=4).map(apply)
 
 
-def only_garbled(work: Callable[[bytes], object], answer: bytes) -> None:
+def only_garbled(work: Callable[[bytes], object], raw: bytes) -> None:
     try:
-        work(answer)
+        work(raw)
     except Garbled:
         pass
 
 
 @given(mutated(RECORDED))
-def test_a_garbled_answer_is_garbled_and_nothing_else(answer: bytes) -> None:
-    only_garbled(read, answer)
+def test_a_garbled_answer_is_garbled_and_nothing_else(raw: bytes) -> None:
+    only_garbled(read, raw)
 
 
 @given(mutated(REVISITED))
-def test_a_garbled_second_answer_is_garbled_and_nothing_else(answer: bytes) -> None:
-    only_garbled(lambda raw: read_revisit(raw, MARK), answer)
+def test_a_garbled_second_answer_is_garbled_and_nothing_else(raw: bytes) -> None:
+    only_garbled(lambda each: read_revisit(each, MARK), raw)
 
 
 @given(st.binary())
-def test_noise_is_garbled(answer: bytes) -> None:
-    for raw in (answer, f"{MARK} begin 1 1 3.4\n".encode() + answer):
+def test_noise_is_garbled(noise: bytes) -> None:
+    for raw in (noise, f"{MARK} begin 1 1 3.4\n".encode() + noise):
         only_garbled(read, raw)
         only_garbled(lambda each: read_revisit(each, MARK), raw)
 
@@ -158,9 +155,7 @@ def test_a_pane_that_moved_up_meanwhile_does_not_lend_its_options_to_the_one_tha
 
 
 def test_without_options_there_are_no_settings() -> None:
-    start = RECORDED.index(f"\n{MARK} $1\n".encode())
-    end = RECORDED.index(f"\n{MARK} end".encode())
-    survey = survey_of(RECORDED[:start] + RECORDED[end:])
+    survey = survey_of(answer(settings=""))
     assert not survey.settings
     assert len(survey.panes) == 4
 
