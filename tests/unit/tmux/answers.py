@@ -25,13 +25,23 @@ _SPLIT = "6b90,100x30,0,0{50x30,0,0,1,49x30,51,0,3}"
 _SHOWN = {"window_active": "1", "window_last_flag": "0", "window_zoomed_flag": "0", "window_flags": "*"}
 _DEAD_END = {
     **_SHOWN,
-    **{"window_id": "@1", "window_name": "exit[dead]", "window_width": "100", "window_height": "30"},
-    **{"window_layout": _SPLIT, "window_visible_layout": _SPLIT, "window_activity": _SECONDS},
+    "window_id": "@1",
+    "window_name": "exit[dead]",
+    "window_width": "100",
+    "window_height": "30",
+    "window_layout": _SPLIT,
+    "window_visible_layout": _SPLIT,
+    "window_activity": _SECONDS,
 }
 _SHARED = {
     **_SHOWN,
-    **{"window_id": "@0", "window_name": "tab\\t %d", "window_width": "80", "window_height": "24"},
-    **{"window_layout": "b25d,80x24,0,0,0", "window_visible_layout": "b25d,80x24,0,0,0", "window_activity": _SECONDS},
+    "window_id": "@0",
+    "window_name": "tab\\t %d",
+    "window_width": "80",
+    "window_height": "24",
+    "window_layout": "b25d,80x24,0,0,0",
+    "window_visible_layout": "b25d,80x24,0,0,0",
+    "window_activity": _SECONDS,
 }
 WINDOWS: tuple[Mapping[str, str], ...] = (
     {**_DEAD_END, "session_id": "$1", "window_index": "1"},
@@ -42,21 +52,48 @@ WINDOWS: tuple[Mapping[str, str], ...] = (
 _ALIVE = {"pane_last": "0", "pane_active": "0", "pane_dead": "0", "history_size": "0", "alternate_on": "0"}
 _SLEEPER = {
     **_ALIVE,
-    **{"window_id": "@1", "pane_id": "%1", "pane_index": "0", "pane_pid": "14409", "pane_tty": "/dev/pts/614"},
-    **{"pane_width": "50", "pane_height": "30", "pane_last": "1"},
-    **{"pane_title": "vm", "pane_start_path": "/tmp/pd-rec", "pane_start_command": '"sleep 1000"'},
+    "window_id": "@1",
+    "pane_id": "%1",
+    "pane_index": "0",
+    "pane_pid": "14409",
+    "pane_tty": "/dev/pts/614",
+    "pane_width": "50",
+    "pane_height": "30",
+    "pane_last": "1",
+    "pane_title": "vm",
+    "pane_start_path": "/tmp/pd-rec",
+    "pane_start_command": '"sleep 1000"',
 }
 _ENDED = {
     **_ALIVE,
-    **{"window_id": "@1", "pane_id": "%3", "pane_index": "1", "pane_pid": "14424", "pane_tty": "/dev/pts/615"},
-    **{"pane_width": "49", "pane_height": "30", "pane_active": "1", "pane_dead": "1", "pane_dead_status": "7"},
-    **{"pane_title": "vm", "pane_start_path": "/tmp/pd-rec", "pane_start_command": '"exit 7"', "history_size": "1"},
+    "window_id": "@1",
+    "pane_id": "%3",
+    "pane_index": "1",
+    "pane_pid": "14424",
+    "pane_tty": "/dev/pts/615",
+    "pane_width": "49",
+    "pane_height": "30",
+    "pane_active": "1",
+    "pane_dead": "1",
+    "pane_dead_status": "7",
+    "pane_title": "vm",
+    "pane_start_path": "/tmp/pd-rec",
+    "pane_start_command": '"exit 7"',
+    "history_size": "1",
 }
 _ODD = {
     **_ALIVE,
-    **{"window_id": "@0", "pane_id": "%0", "pane_index": "0", "pane_pid": "14404", "pane_tty": "/dev/pts/613"},
-    **{"pane_width": "80", "pane_height": "24", "pane_active": "1", "pane_title": "it's | 5:x"},
-    **{"pane_start_path": "/tmp/pd-rec/two  spaces", "pane_start_command": '"sleep 1000"'},
+    "window_id": "@0",
+    "pane_id": "%0",
+    "pane_index": "0",
+    "pane_pid": "14404",
+    "pane_tty": "/dev/pts/613",
+    "pane_width": "80",
+    "pane_height": "24",
+    "pane_active": "1",
+    "pane_title": "it's | 5:x",
+    "pane_start_path": "/tmp/pd-rec/two  spaces",
+    "pane_start_command": '"sleep 1000"',
 }
 PANES: tuple[Mapping[str, str], ...] = (_SLEEPER, _ENDED, _ODD, _ODD)
 
