@@ -14,7 +14,7 @@ FIRST = "perdure save, first ever"
 
 
 def steps(server: Server, sandbox: Sandbox) -> dict[str, Step]:
-    """Return a save that finds everything unchanged, without and with scrollback, and one that finds nothing."""
+    """Return a save that finds everything as it was, without and with scrollback, and one that finds nothing."""
     # A state directory each: a save with scrollback must not find what one without it has left out.
     lean, full = sandbox.directory("state"), sandbox.directory("state")
     save(server, lean, "saved", "--no-scrollback")
