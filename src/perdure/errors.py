@@ -56,6 +56,13 @@ class ImportFailed(PerdureError):
     """The file is not in the format it was said to be in."""
 
 
+class Unanswered(PerdureError):
+    """A tmux server did not answer."""
+
+    exit_code = 4
+    http_status = 504
+
+
 class StoreUnusable(PerdureError):
     """The store cannot be used."""
 

@@ -18,6 +18,9 @@ from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure, Ran
 from tests.tmux_server import PATIENCE
 
+#: What a JSON object has to hold: names, and the types each may have.
+Fields = Mapping[str, type | tuple[type, ...]]
+
 #: The number and group of an account that owns nothing.
 NOBODY = 65534
 
@@ -40,7 +43,7 @@ def sentence(ran: Ran) -> str:
     return lines[0]
 
 
-def has_fields(value: Mapping[str, object], fields: Mapping[str, type | tuple[type, ...]]) -> None:
+def has_fields(value: Mapping[str, object], fields: Fields) -> None:
     """Fail the test unless every field is there and of its type. A bool is no int here."""
     for name, kind in fields.items():
         assert name in value, (name, value)

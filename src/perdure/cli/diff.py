@@ -9,7 +9,7 @@ import msgspec
 from perdure.cli._setup import Setup, with_setup
 from perdure.cli.find import find_snapshot
 from perdure.cli.render import print_json, printable
-from perdure.errors import PerdureError
+from perdure.errors import Unanswered
 from perdure.host.clock import now
 from perdure.model.secrets import redact_argv, redact_text
 from perdure.model.snapshot import Snapshot
@@ -51,7 +51,7 @@ def _live(setup: Setup, snapshot: Snapshot) -> Topology:
         return looked.capture.topology
     if looked.reason in (Miss.NO_SERVER, Miss.EMPTY):
         return Topology(process=snapshot.topology.process)
-    raise PerdureError(looked.message)
+    raise Unanswered(looked.message)
 
 
 def _redacted(change: Change) -> Change:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from perdure.cli._setup import Setup, with_setup
-from perdure.cli.render import print_json
+from perdure.cli.render import counted, print_json
 from perdure.compat.resurrect import from_resurrect, saved_at
 from perdure.compat.tmux_persist import from_tsv
 from perdure.compat.tmux_state_import import from_manifest
@@ -40,7 +40,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     if args.json:
         print_json({"snapshot": saved.id, "result": "saved" if saved.new else "unchanged", **counts})
     else:
-        what = ", ".join(f"{number} {name}" for name, number in counts.items())
+        what = ", ".join(counted(number, name.removesuffix("s")) for name, number in counts.items())
         print(f"{'Imported' if saved.new else 'Already there'}: {saved.id} ({what})")
     return 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -21,29 +20,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
     questions = setup.ask(args)
+    from perdure.cli.missed import report, unanswered
     from perdure.cli.render import print_json
     from perdure.cli.rows import pane_rows
     from perdure.host.clock import now
-    from perdure.model.snapshot import Miss
     from perdure.snapshots.look import Looked
 
     looked = setup.look(questions, now())
     captures = [each.capture for each in looked if isinstance(each, Looked)]
+    missed = unanswered(looked)
     rows = [row for each in captures for row in pane_rows(each.server, each.topology, each.details)]
     if args.json:
         print_json({"panes": rows})
     elif rows:
         _print(rows, several_users=len({row.user for row in rows}) > 1)
-    else:
+    elif not missed:
         print("No tmux server is running. `perdure history` lists what was saved.")
-    missed = [each for each in looked if not isinstance(each, Looked)]
-    for each in missed:
-        if each.reason not in (Miss.NO_SERVER, Miss.EMPTY):
-            print(f"perdure: {each.message}", file=sys.stderr)
-    reasons = {each.reason for each in missed}
-    if args.socket is not None and Miss.REFUSED in reasons:
-        return 6
-    return 4 if reasons - {Miss.NO_SERVER, Miss.EMPTY} else 0
+    return report(missed, one_socket=args.socket is not None)
 
 
 run = with_setup(_run)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from perdure.cli._setup import Setup, with_setup
-from perdure.cli.render import age, print_json, printable
+from perdure.cli.missed import report, unanswered
+from perdure.cli.render import age, counted, print_json, printable
 from perdure.host.clock import now
 from perdure.model.snapshot import CAPTURED, SnapshotSummary
 from perdure.snapshots.look import Looked
@@ -27,15 +28,15 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         saved = {"panes": sum(each.panes for each in last), "agents": sum(each.agents for each in last)}
         live = {"servers": len(running), "panes": panes, "agents": agents, "certain": certain}
         print_json({"live": live, "saved": {**saved, "last_seen_at": newest}})
-        return 0
-    print(f"Running: {panes} panes on {len(running)} tmux servers, {agents} agents ({certain} known for certain).")
+        return report(unanswered(looked))
+    where = f"{counted(panes, 'pane')} on {counted(len(running), 'tmux server')}"
+    print(f"Running: {where}, {counted(agents, 'agent')} ({certain} known for certain).")
     for each in last:
         where = printable(f"{each.server.user} {each.server.socket}")
-        print(
-            f"Saved:   {each.panes} panes, {each.agents} agents of {where}, {age(each.last_seen_at, at)} ({each.id})."
-        )
+        what = f"{counted(each.panes, 'pane')}, {counted(each.agents, 'agent')}"
+        print(f"Saved:   {what} of {where}, {age(each.last_seen_at, at)} ({each.id}).")
     print(_advice(panes, newest is not None))
-    return 0
+    return report(unanswered(looked))
 
 
 run = with_setup(_run)

@@ -63,7 +63,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, who
     # Printed by ourselves: rich ends the program in its own way when the reader has gone.
     with console.capture() as captured:
         console.print(table)
-    print("\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines()))
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n"))
 
 
 def age(at: datetime, now: datetime) -> str:
@@ -73,6 +73,11 @@ def age(at: datetime, now: datetime) -> str:
         if seconds >= length:
             return f"{seconds // length} {unit} ago"
     return f"{seconds} s ago"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 pane`, `2 panes`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def local(at: datetime) -> str:

@@ -87,7 +87,7 @@ def _keep_manifests(setup: Setup, looked: Sequence[Looked | Missed]) -> None:
             try:
                 write_manifest(setup.state_dir, each.capture, each.scrollback)
             except (OSError, StoreUnusable) as error:
-                print(f"perdure: the manifest could not be written either: {error}.", file=sys.stderr)
+                print(f"perdure: the manifest could not be written either: {str(error).rstrip('.')}.", file=sys.stderr)
 
 
 def exit_code(results: Sequence[SaveResult], *, one_socket: bool) -> int:
@@ -101,9 +101,10 @@ def exit_code(results: Sequence[SaveResult], *, one_socket: bool) -> int:
 
 
 def _sentence(each: SaveResult) -> str:
-    from perdure.cli.render import printable
+    from perdure.cli.render import counted, printable
 
-    counts = f"{each.panes} panes in {each.windows} windows of {each.sessions} sessions, {each.agents} agents"
+    places = f"{counted(each.windows, 'window')} of {counted(each.sessions, 'session')}"
+    counts = f"{counted(each.panes, 'pane')} in {places}, {counted(each.agents, 'agent')}"
     where = printable(f"{each.user} {each.socket}")
     if each.result in ("saved", "unchanged"):
         return f"{where}: {each.result} {each.snapshot} ({counts})"
