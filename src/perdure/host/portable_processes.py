@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import psutil
 
-from perdure.host.processes import ProcessTable
+from perdure.host.processes import Entry, ProcessTable
 from perdure.model.process import Process
 from perdure.model.secrets import is_secret_name, is_secret_value
 
@@ -38,6 +38,10 @@ class PortableTable(ProcessTable):
         for pid in queue:
             queue.extend(self._kids.get(pid, ()))
         return tuple(process for pid in queue if (process := self._read_one(self._known[pid])))
+
+    def entry(self, pid: int) -> Entry | None:
+        """Return None: there are no kernel's lines here."""
+        return None
 
     def prefetch(self) -> None:
         """Do nothing: psutil reads what is asked for when it is asked for."""

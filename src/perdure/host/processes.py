@@ -70,6 +70,10 @@ class ProcessTable:
                     queue.append(child)
                     yield self._entries[child]
 
+    def entry(self, pid: int) -> Entry | None:
+        """Return a process's line as it was when the table was read, None when it was not to be seen."""
+        return self._entries.get(pid)
+
     def prefetch(self) -> None:
         """Read the details of whatever lives below a tmux server, for a caller that has to wait for tmux anyway."""
         servers = [entry.pid for entry in self._entries.values() if entry.comm == "tmux: server"]

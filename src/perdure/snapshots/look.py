@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from perdure.agents import environment_names
-from perdure.host.processes import Entry, ProcessTable, is_alive, read_entry, read_processes
+from perdure.host.processes import Entry, ProcessTable, is_alive, read_processes
 from perdure.host.users import run_as, user_by_uid
 from perdure.model.config import Config
 from perdure.model.digest import digest_of
@@ -58,7 +58,7 @@ def look(
     table.prefetch()
     received = receive(questions, host=around.host, now=now, timeout=timeout, memory=memory)
     readings = [each for each in received if isinstance(each, Reading)]
-    before = [read_entry(reading.survey.process.pid) for reading in readings]
+    before = [table.entry(reading.survey.process.pid) for reading in readings]
     looked = _deepen(readings, table, around, scrollback=scrollback, memory=memory)
     looked = _who(looked, around)
     answers = iter([_still_there(each, entry) for each, entry in zip(looked, before, strict=True)])
