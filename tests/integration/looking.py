@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Sequence
 
@@ -105,3 +106,18 @@ def wait_until(happened: Callable[[], bool], what: str) -> None:
     while not happened():
         assert time.monotonic() < deadline, f"it never happened: {what}"
         time.sleep(0.02)
+
+
+def kill_and_wait(pid: int) -> None:
+    """Kill a process and wait until it has ended; a zombie nobody collects has."""
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not is_running(pid), f"process {pid} ends")
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process does anything any more."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False

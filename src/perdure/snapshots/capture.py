@@ -85,17 +85,18 @@ def receive(
     """Return what every server answered, in the order they were asked."""
     results: dict[int, Reading | Missed] = {}
     pending = dict(enumerate(questions))
-    for attempt in range(ATTEMPTS):
+    for left in reversed(range(ATTEMPTS)):
         run.gather([question.client for question in pending.values() if question.client])
         for place, question in pending.items():
-            results[place] = _judge(question, host, now, memory, last=attempt == ATTEMPTS - 1)
-        pending = {
-            place: ask(question.socket, question.owner, timeout=timeout)
+            results[place] = _judge(question, host, now, memory, last=not left)
+        again = [
+            (place, question)
             for place, question in pending.items()
             if isinstance(missed := results[place], Missed) and missed.reason is Miss.INCOMPLETE
-        }
-        if not pending:
+        ]
+        if not left or not again:
             break
+        pending = {place: ask(question.socket, question.owner, timeout=timeout) for place, question in again}
     return [results[place] for place in range(len(questions))]
 
 
@@ -110,15 +111,20 @@ def _judge(question: Question, host: str, now: datetime, memory: Memory | None, 
     if not client.answer.startswith(question.mark.encode()):
         return _no_answer(server, client.complaint)
     if client.complaint.startswith("no current target") and client.answer.count(b"\n") == 1:
-        return _missed(server, Miss.EMPTY, "is running without a session")
+        return _missed(server, Miss.EMPTY, _NOTHING)
     try:
         survey = read_survey(client.answer, question.mark, pane=PANE)
+        if not survey.sessions:
+            return _missed(server, Miss.EMPTY, _NOTHING)
         if client.complaint and not last:
             raise Garbled(client.complaint.splitlines()[0])
         settings = _settings(survey, question.socket, now, memory)
         return _reading(question, server, survey, settings, now)
     except Garbled as error:
         return _missed(server, Miss.INCOMPLETE, f"gave an answer that is not whole: {error}")
+
+
+_NOTHING = "is running without a session"
 
 
 def _reading(
