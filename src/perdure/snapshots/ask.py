@@ -46,9 +46,15 @@ def ask(socket: str, owner: User, *, options: bool = True, timeout: float = run.
 
 
 def ask_again(question: Question, *, unknown: Iterable[str], panes: list[str], lines: int, timeout: float) -> Question:
-    """Ask a server that has answered for the options of new ids and the scrollback of panes."""
-    script = formats.revisit(question.mark, unknown=unknown, panes=panes, lines=lines)
-    return question._replace(client=_start(question.socket, question.owner, ["source-file", "-"], script, timeout))
+    """Ask a server that has answered for the options of new ids and the scrollback of panes.
+
+    With a mark of its own, handed over in the script: the first one stood in the arguments of a process, where a
+    program in a pane may have seen and shown it.
+    """
+    mark = os.urandom(8).hex()
+    script = formats.revisit(mark, unknown=unknown, panes=panes, lines=lines)
+    client = _start(question.socket, question.owner, ["source-file", "-"], script, timeout)
+    return question._replace(mark=mark, client=client)
 
 
 def _start(socket: str, owner: User, command: list[str], script: bytes, timeout: float) -> run.Client:
