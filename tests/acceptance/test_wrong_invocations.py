@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 from collections.abc import Sequence
 
@@ -159,6 +160,28 @@ def test_files_of_the_wrong_kind_are_named(perdure: Perdure, private_home: Priva
         assert ran.code == 1, ran
         assert args[-1] in sentence(ran)
         assert only_json(ran)["error"]["code"] == 1
+
+
+def test_what_is_no_regular_file_is_never_replaced(
+    perdure: Perdure, private_home: PrivateHome, tmux: TmuxServer
+) -> None:
+    tmux.run("new-session", "-d")
+    pipe = os.path.join(private_home.root, "pipe")
+    os.mkfifo(pipe)
+    link = os.path.join(private_home.root, "link")
+    os.symlink(pipe, link)
+    for path in (pipe, link):
+        ran = perdure("export", "tmux-state", "--to", path, "--json")
+        assert ran.code == 1
+        assert "not a regular file" in sentence(ran)
+    assert stat.S_ISFIFO(os.lstat(pipe).st_mode)
+    assert os.path.islink(link)
+
+
+def test_a_file_without_an_end_is_not_read_to_it(perdure: Perdure) -> None:
+    ran = perdure("import", "tmux-state", "/dev/zero", "--json")
+    assert ran.code == 1
+    assert "/dev/zero" in sentence(ran)
 
 
 def test_a_socket_that_is_something_else_is_no_server(perdure: Perdure, private_home: PrivateHome) -> None:

@@ -18,6 +18,9 @@ from perdure.model.server import Server
 from perdure.model.snapshot import Capture
 from perdure.tmux.sockets import canonical, socket_dir
 
+#: Far more than any of these tools writes; a device has no end.
+_BIGGEST = 64 << 20
+
 FORMATS = ("tmux-state", "tmux-persist", "resurrect")
 
 
@@ -51,11 +54,14 @@ run = with_setup(_run)
 def _read(path: str) -> tuple[bytes, datetime]:
     try:
         with open(path, "rb") as file:
-            return file.read(), datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
+            raw, written_at = file.read(_BIGGEST + 1), os.fstat(file.fileno()).st_mtime
     except FileNotFoundError:
         raise NotFound(f"There is no file {path}.") from None
     except OSError as error:
         raise ImportFailed(f"{path} cannot be read: {error.strerror}.") from error
+    if len(raw) > _BIGGEST:
+        raise ImportFailed(f"{path} is bigger than {_BIGGEST >> 20} MiB, which no such file is.")
+    return raw, datetime.fromtimestamp(written_at, UTC)
 
 
 def _tmux_state(raw: bytes, path: str, written_at: datetime, setup: Setup) -> Capture:

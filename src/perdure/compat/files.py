@@ -49,6 +49,9 @@ def write_export(path: str, content: bytes, *, owner: Owner | None = None) -> No
     if owner is not None and owner != (os.geteuid(), os.getegid()):
         raise Refused(f"{path} belongs to another user and is only written as that user.")
     target = os.path.realpath(path)
+    if os.path.lexists(target) and not os.path.isfile(target):
+        # Renaming over a device would replace it, for root even /dev/null.
+        raise PerdureError(f"{path} could not be written: it is not a regular file.", path=path)
     try:
         _make_private(os.path.dirname(target))
         _replace(target, content)

@@ -1,0 +1,108 @@
+"""Saves at the same time, in the same second, and killed at any moment: the store stays whole."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import time
+
+import msgspec
+
+from tests.acceptance.kit import history, is_whole, manifests, only_json, save, snapshot
+from tests.conftest import PrivateHome
+from tests.perdure_cli import Perdure
+from tests.tmux_server import TmuxServer
+
+KILLS = 200
+
+
+def test_two_saves_in_one_second_are_both_right(perdure: Perdure, tmux: TmuxServer) -> None:
+    ids = []
+    for number in range(4):
+        tmux.run("new-session", "-d", "-s", f"s{number}")
+        ids.append(save(perdure)["snapshot"])
+    rows = history(perdure)
+    assert [row["id"] for row in rows] == ids[::-1]
+    assert [row["sessions"] for row in rows] == [4, 3, 2, 1]
+    assert is_whole(perdure)
+
+
+def test_ten_saves_at_once_are_all_right(perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome) -> None:
+    tmux.run("new-session", "-d", "-s", "one")
+    tmux.run("split-window", "-t", "one")
+    savers = [
+        subprocess.Popen(perdure.argv("save", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(10)
+    ]
+    answers = [saver.communicate(timeout=120) for saver in savers]
+    assert [(saver.returncode, err) for saver, (_, err) in zip(savers, answers, strict=True)] == [(0, b"")] * 10
+    lines = [msgspec.json.decode(out)["servers"][0] for out, _ in answers]
+    assert sorted(line["result"] for line in lines) == ["saved"] + ["unchanged"] * 9
+    (id,) = {line["snapshot"] for line in lines}
+    assert [row["id"] for row in history(perdure)] == [id]
+    assert [each["snapshot"]["id"] for each in manifests(private_home)] == [id]
+    assert is_whole(perdure)
+
+
+def test_saves_at_once_of_a_changing_server_leave_a_consistent_history(perdure: Perdure, tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "one")
+    savers = []
+    for number in range(10):
+        tmux.run("new-window", "-d", "-t", "one", "-n", f"w{number}")
+        argv = perdure.argv("save", "--json")
+        savers.append(subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+    answers = [saver.communicate(timeout=120) for saver in savers]
+    assert [(saver.returncode, err) for saver, (_, err) in zip(savers, answers, strict=True)] == [(0, b"")] * 10
+    last = save(perdure)
+    rows = history(perdure)
+    assert rows[0]["id"] == last["snapshot"]
+    assert rows[0]["windows"] == 11
+    named = {msgspec.json.decode(out)["servers"][0]["snapshot"] for out, _ in answers}
+    assert named <= {row["id"] for row in rows}
+    assert is_whole(perdure)
+    for row in rows:
+        assert len(snapshot(perdure, row["id"])["topology"]["windows"]) == row["windows"]
+
+
+def test_a_save_killed_at_any_moment_leaves_the_last_good_snapshot_whole(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "cat", "-")
+    tmux.run("split-window", "-d", "-t", "work", "cat", "-")
+    begun = time.monotonic()
+    good = save(perdure)["snapshot"]
+    whole_run = time.monotonic() - begun
+    chance = random.Random(1)
+    known = {good}
+    for number in range(KILLS):
+        tmux.run("rename-window", "-t", "work", f"step {number}")
+        saver = subprocess.Popen(perdure.argv("save"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        # Most of a run is starting up; what may hurt happens in its later part.
+        time.sleep(chance.uniform(0.25, 1.2) * whole_run)
+        saver.kill()
+        saver.wait()
+        if number % 20 == 19:
+            _is_whole_after_a_kill(perdure, private_home, known)
+    assert len(known) > 5, "nearly every save was killed before it wrote: nothing was shown"
+    last = save(perdure)
+    assert snapshot(perdure)["id"] == last["snapshot"]
+    assert snapshot(perdure, good)["id"] == good
+    assert is_whole(perdure)
+
+
+def _is_whole_after_a_kill(perdure: Perdure, home: PrivateHome, known: set[str]) -> None:
+    """What was there before is still there, everything reads back, and so does the manifest."""
+    rows = history(perdure)
+    ids = {str(row["id"]) for row in rows}
+    assert known <= ids
+    known |= ids
+    latest = snapshot(perdure)
+    assert (len(latest["topology"]["panes"]), latest["topology"]["sessions"][0]["name"]) == (2, "work")
+    (manifest,) = manifests(home)
+    assert len(manifest["snapshot"]["topology"]["panes"]) == 2
+    answer = only_json(perdure("check", "--json"))
+    # A manifest is written before the commit it belongs to: between the two it is the newer one, and nothing is lost.
+    ahead = [each for each in answer["problems"] if not each["where"].endswith(".json")]
+    assert not ahead, answer
+    assert os.path.exists(os.path.join(home.state, "perdure.db"))
