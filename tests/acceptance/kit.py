@@ -16,7 +16,7 @@ import pytest
 
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure, Ran
-from tests.tmux_server import PATIENCE
+from tests.tmux_server import PATIENCE, TmuxServer
 
 #: What a JSON object has to hold: names, and the types each may have.
 Fields = Mapping[str, type | tuple[type, ...]]
@@ -57,6 +57,16 @@ def wait_for(condition: Callable[[], object], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"in vain: {what}"
         time.sleep(0.02)
+
+
+def settle(tmux: TmuxServer) -> None:
+    """Wait until every pane runs its program: for a moment after the fork, a pane is another tmux.
+
+    Windows keep the names they have then; tmux would go on renaming them for half a second.
+    """
+    tmux.run("set-option", "-g", "automatic-rename", "off")
+    format = "#{pane_current_command}"
+    wait_for(lambda: b"tmux" not in tmux.run("list-panes", "-a", "-F", format).split(), "the programs")
 
 
 def save(perdure: Perdure, *args: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:

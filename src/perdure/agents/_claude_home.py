@@ -50,8 +50,7 @@ def read_registry(process: Process, host: HostView) -> tuple[dict[str, object] |
 
 def slug(path: str) -> str:
     """Return the name of the transcript directory for a physical path. Different paths may share one."""
-    raw = path.encode("utf-16-le", "surrogatepass")
-    units = [raw[at] | raw[at + 1] << 8 for at in range(0, len(raw), 2)]
+    units = [unit for character in path for unit in _utf16(ord(character))]
     name = "".join(chr(unit) if unit < 128 and chr(unit).isalnum() else "-" for unit in units)
     if len(name) <= _LONGEST_SLUG:
         return name
@@ -59,6 +58,13 @@ def slug(path: str) -> str:
     for unit in units:
         digest = (digest * 31 + unit) & 0xFFFFFFFF
     return f"{name[:_LONGEST_SLUG]}-{_base36(abs(digest - (1 << 32) if digest >> 31 else digest))}"
+
+
+def _utf16(code: int) -> tuple[int, ...]:
+    """By hand: Python would load the codec from files that whoever we look as may not be able to read."""
+    if code < 0x10000:
+        return (code,)
+    return 0xD800 + (code - 0x10000 >> 10), 0xDC00 + (code & 0x3FF)
 
 
 def _base36(number: int) -> str:

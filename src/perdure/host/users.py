@@ -62,6 +62,9 @@ def run_as(user: User, work: Callable[[], bytes]) -> bytes:
     process would let it run code as us. Everything `work` needs must be imported before: the user may not be
     able to read our installation.
     """
+    import logging  # noqa: F401 - for whatever complains in the child
+    import traceback  # noqa: F401
+
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from perdure.agents import environment_names
+from perdure.errors import PerdureError
 from perdure.host.processes import Entry, ProcessTable, is_alive, read_processes
 from perdure.host.users import run_as, user_by_uid
 from perdure.model.config import Config
@@ -129,7 +130,14 @@ def _who(looked: Sequence[Looked | Missed], around: Surroundings) -> list[Looked
             by_user.setdefault(each.capture.server.uid, []).append(place)
     for uid, places in by_user.items():
         captures = [each.capture for place in places if isinstance(each := looked[place], Looked)]
-        for place, capture in zip(places, _identify_as(uid, captures, around), strict=True):
+        try:
+            identified = _identify_as(uid, captures, around)
+        except PerdureError as error:
+            # Without its agents a capture must not follow one that had them; nor is it the others' trouble.
+            for place, capture in zip(places, captures, strict=True):
+                result[place] = Missed(server=capture.server, reason=Miss.INCOMPLETE, message=error.message)
+            continue
+        for place, capture in zip(places, identified, strict=True):
             result[place] = msgspec.structs.replace(looked[place], capture=capture)
     return result
 
