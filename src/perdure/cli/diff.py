@@ -15,6 +15,7 @@ from perdure.model.secrets import redact_argv, redact_text
 from perdure.model.snapshot import Snapshot
 from perdure.model.topology import Topology
 from perdure.snapshots.diff import Change, as_text, diff
+from perdure.snapshots.redact import redact_options
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +62,8 @@ def _redacted(change: Change) -> Change:
 def _clean(value: object) -> object:
     if isinstance(value, str):
         return redact_text(value)
+    if isinstance(value, dict):
+        return redact_options(value)
     return list(redact_argv(value)) if isinstance(value, list) else value
 
 
