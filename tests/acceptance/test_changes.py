@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.acceptance.kit import history, save, snapshot, wait_for
+from tests.acceptance.kit import history, save, settle, snapshot, wait_for
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer
@@ -20,7 +20,7 @@ def saved(perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome) -> str:
     tmux.run("new-session", "-d", "-s", "main", "-c", private_home.home, "-x", "80", "-y", "24", "sh")
     tmux.run("new-session", "-d", "-s", "other", "-c", private_home.home, "cat", "-")
     tmux.run("set-option", "-g", "automatic-rename", "off")
-    wait_for(lambda: tmux.show("#{pane_current_command}", "other") == "cat", "cat")
+    settle(tmux)
     tmux.run("select-pane", "-t", "main", "-T", "⠂ thinking")
     return str(save(perdure)["snapshot"])
 

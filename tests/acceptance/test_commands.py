@@ -14,6 +14,7 @@ from tests.acceptance.kit import (
     only_json,
     save,
     sentence,
+    settle,
     snapshot,
     topology,
     wait_for,
@@ -81,6 +82,7 @@ def _two_sessions(tmux: TmuxServer, cwd: str) -> None:
     tmux.run("split-window", "-t", "work:0", "-c", cwd)
     tmux.run("new-window", "-t", "work:7", "-n", "logs", "-c", cwd)
     tmux.run("new-session", "-d", "-s", "side", "-c", cwd)
+    settle(tmux)
 
 
 def test_save_says_for_every_server_what_became_of_it(
@@ -355,6 +357,7 @@ def test_people_can_read_what_is_printed(perdure: Perdure, tmux: TmuxServer, pri
 def _saved_alone(perdure: Perdure, tmux: TmuxServer) -> str:
     tmux.kill()
     tmux.run("new-session", "-d")
+    settle(tmux)
     return perdure.ok("save").out
 
 

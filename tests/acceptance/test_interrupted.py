@@ -9,7 +9,7 @@ import time
 
 import msgspec
 
-from tests.acceptance.kit import history, is_whole, manifests, only_json, save, snapshot
+from tests.acceptance.kit import history, is_whole, manifests, only_json, save, settle, snapshot
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer
@@ -31,6 +31,7 @@ def test_two_saves_in_one_second_are_both_right(perdure: Perdure, tmux: TmuxServ
 def test_ten_saves_at_once_are_all_right(perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome) -> None:
     tmux.run("new-session", "-d", "-s", "one")
     tmux.run("split-window", "-t", "one")
+    settle(tmux)
     savers = [
         subprocess.Popen(perdure.argv("save", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for _ in range(10)

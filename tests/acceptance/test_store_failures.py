@@ -24,6 +24,7 @@ from tests.acceptance.kit import (
     run_unprivileged,
     save,
     sentence,
+    settle,
     snapshot,
     unprivileged,
 )
@@ -38,6 +39,7 @@ def good(perdure: Perdure, tmux: TmuxServer) -> str:
     tmux.run("new-session", "-d", "-s", "first")
     id: str = save(perdure)["snapshot"]
     tmux.run("new-session", "-d", "-s", "second")
+    settle(tmux)
     return id
 
 
@@ -84,6 +86,7 @@ def test_a_damaged_database_is_said_set_aside_and_rebuilt(
     _checkpoint(private_home)
     damage(_database(private_home))
     tmux.run("new-session", "-d", "-s", "third")
+    settle(tmux)
 
     ran = perdure("save", "--json")
     assert "check --repair" in _failed(ran)
