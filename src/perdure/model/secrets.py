@@ -15,7 +15,7 @@ HIDDEN = "***"
 
 _WORDS = frozenset(
     "key keys apikey token tokens secret secrets password passwd pass passphrase pwd credential credentials "
-    "bearer cookie cookies auth authorization dsn pat jwt".split()
+    "bearer cookie cookies auth authorization dsn pat jwt pw otp".split()
 )
 # Written as one word: PGPASSWORD, SSHPASS, AUTHTOKEN.
 _ENDINGS = tuple("password passwd passphrase sshpass token secret apikey accesskey secretkey privatekey".split())
@@ -33,6 +33,9 @@ _VALUES = re.compile(
 )
 # Up to the last @: a password may hold one.
 _URL_PASSWORD = re.compile(r"(?<=://)([^/\s:@]*):[^/\s]+@")
+# `curl -u USER:PASSWORD`.
+_LOGIN_FLAGS = frozenset({"-u", "-U", "--user", "--proxy-user"})
+_LOGIN = re.compile(r"([^:/\s]+):(?!\d+$)(?!/).+")
 # `--api-key VALUE`, `--token=VALUE`, `OPENAI_API_KEY=VALUE` inside running text, as far as the value.
 # A word before a space is only a name when it starts with a dash: prose may say "the key is here".
 _NAME = re.compile(r"(?<![\w-])(?P<name>(?P<dash>--?)?\w[\w-]*)(?P<gap>=|(?(dash)\s+(?!-)|(?!)))(?=\S)")
@@ -86,8 +89,11 @@ def redact_argv(argv: Sequence[str]) -> tuple[str, ...]:
     hide_next = False
     for word in argv:
         name, equals, _ = word.partition("=")
-        if hide_next and not word.startswith("-"):
+        # A password may begin with a dash; what begins with two is the next option.
+        if hide_next and not word.startswith("--"):
             shown.append(HIDDEN)
+        elif shown and argv[len(shown) - 1] in _LOGIN_FLAGS and (login := _LOGIN.fullmatch(word)):
+            shown.append(f"{login[1]}:{HIDDEN}")
         elif equals and not re.search(r"\s", name) and is_secret_name(name.lstrip("-")):
             shown.append(f"{name}={HIDDEN}")
         else:

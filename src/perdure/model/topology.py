@@ -125,6 +125,8 @@ class PaneDetails(Struct, frozen=True, kw_only=True):
     #: The pane's first process and all below it.
     processes: tuple[Process, ...] = ()
     agent: AgentDetails | None = None
+    #: Which of the processes is the agent.
+    agent_pid: int | None = None
     #: How the agent's conversation was found: what was looked at, in order, and why it did or did not decide.
     because: tuple[str, ...] = ()
     #: Digest of the kept scrollback, None when none was kept, and when it was read.

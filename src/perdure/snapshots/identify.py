@@ -6,7 +6,7 @@ the same file after a restore.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +20,7 @@ from perdure.model.snapshot import Capture, Snapshot
 from perdure.model.topology import Pane, PaneDetails
 from perdure.ports import AgentAdapter, HostView
 from perdure.snapshots.capture import with_panes
+from perdure.snapshots.remember import Key, certain_before, key_of, remembered
 
 #: Gives the last snapshot of a server, None when there is none.
 Earlier = Callable[[Server], Snapshot | None]
@@ -69,7 +70,7 @@ def identify(captures: Sequence[Capture], host: HostView, earlier: Earlier) -> l
         for pane in capture.topology.panes:
             if (found := _look(capture, pane, host)) is not None:
                 candidates[place, pane.id] = found
-    _remember(candidates.values(), earlier)
+    _remember(list(candidates.values()), earlier)
     settle(list(candidates.values()))
     return [
         _identified(capture, {pane: each for (at, pane), each in candidates.items() if at == place}, host)
@@ -92,38 +93,24 @@ def _look(capture: Capture, pane: Pane, host: HostView) -> _Candidate | None:
     return _Candidate(seen, adapter, identities or [Identity(agent=adapter.name, because=("no evidence",))])
 
 
-def _remember(candidates: Iterable[_Candidate], earlier: Earlier) -> None:
-    """Put back what a process was certainly in when it was last saved, where nothing as good is known now.
-
-    An agent's registry may be half written at this very moment, or gone because the agent is being ended.
-    """
-    known: dict[str, dict[tuple[str, int, int], Identity]] = {}
+def _remember(candidates: Sequence[_Candidate], earlier: Earlier) -> None:
+    """Put back what an agent was certainly in when it was last saved, where nothing as good is known now."""
+    known: dict[str, dict[Key, Identity]] = {}
+    held = {each.claim.conversation for each in candidates if _is_sure(each.claim)}
     for each in candidates:
-        if each.claim.certain and each.claim.evidence is not None and each.claim.evidence.rank < _REMEMBERED.rank:
-            continue
         server = each.seen.server
-        if server.key not in known:
-            known[server.key] = _certain_before(earlier(server))
-        process = each.seen.process
-        before = known[server.key].get((each.seen.pane, process.pid, process.start_ticks))
-        if before is not None and before.agent == each.adapter.name:
-            each.open.insert(0, before)
-
-
-_REMEMBERED = Evidence.REMEMBERED
-
-
-def _certain_before(snapshot: Snapshot | None) -> dict[tuple[str, int, int], Identity]:
-    found = {}
-    for pane in snapshot.topology.panes if snapshot else ():
-        identity = pane.identity
-        if identity is None or not identity.certain or identity.conversation is None:
+        if _is_sure(each.claim):
             continue
-        remembered = msgspec.structs.replace(identity, evidence=_REMEMBERED, because=("as it was last saved",))
-        details = snapshot.details.panes.get(pane.id) if snapshot else None
-        for process in details.processes if details else ():
-            found[pane.id, process.pid, process.start_ticks] = remembered
-    return found
+        if server.key not in known:
+            known[server.key] = certain_before(earlier(server))
+        before = known[server.key].get(key_of(each.seen.process))
+        if before is not None and before.agent == each.adapter.name:
+            each.open.insert(0, remembered(before, each.open, held))
+
+
+def _is_sure(claim: Identity) -> bool:
+    """By evidence of this moment, better than any memory."""
+    return claim.certain and claim.evidence is not None and claim.evidence.rank < Evidence.REMEMBERED.rank
 
 
 def settle(candidates: Sequence[_Candidate]) -> None:
@@ -171,7 +158,8 @@ def _described(details: PaneDetails, each: _Candidate, host: HostView) -> PaneDe
     except Exception:
         _complain(f"the conversation in pane {each.seen.pane} could not be described")
         described = None
-    return msgspec.structs.replace(details, agent=described, because=each.claim.because)
+    pid, because = each.seen.process.pid, each.claim.because
+    return msgspec.structs.replace(details, agent=described, agent_pid=pid, because=because)
 
 
 def _complain(what: str) -> None:
