@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 
 from perdure.host.clock import now
+from perdure.model.topology import Pane, Session, Window
 from perdure.snapshots.capture import Memory
 from perdure.snapshots.look import Looked
 from tests.integration.looking import look_at, see
@@ -66,9 +67,9 @@ def test_every_client_is_told_the_socket_and_utf8(tmux: TmuxServer, calls: Calla
 def options_of(memory: Memory, tmux: TmuxServer) -> dict[str, object]:
     (looked,) = look_at(tmux, memory=memory)
     assert isinstance(looked, Looked), looked
-    parts = [*looked.capture.topology.windows, *looked.capture.topology.panes]
-    found: dict[str, object] = {part.id: dict(part.options) for part in parts}
-    return found | {part.id: dict(part.options) for part in looked.capture.topology.sessions}
+    topology = looked.capture.topology
+    parts: tuple[Session | Window | Pane, ...] = (*topology.sessions, *topology.windows, *topology.panes)
+    return {part.id: dict(part.options) for part in parts}
 
 
 def test_remembered_options_are_not_asked_for_again(tmux: TmuxServer, calls: Callable[[], list[str]]) -> None:

@@ -6,13 +6,14 @@ import os
 import subprocess
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import psutil
 
 from perdure.host.processes import Entry, ProcessTable
 from perdure.model.process import Process
 from perdure.model.secrets import is_secret_name, is_secret_value
+from perdure.model.text import decode
 
 T = TypeVar("T")
 
@@ -27,16 +28,17 @@ class PortableTable(ProcessTable):
             parent = _quietly(self._known[pid].ppid)
             if parent is not None:
                 self._kids.setdefault(parent, []).append(pid)
-        self._foreground = _foreground_groups()
+        self._terminals = _terminals()
         self._allowed = frozenset(name for name in names if not is_secret_name(name))
 
     def tree(self, root: int, tty: str) -> tuple[Process, ...]:
         """Return the process a pane was started with and all below it, parents first."""
-        if root not in self._known or _quietly(self._known[root].terminal) not in (None, tty):
+        if root not in self._known or self._terminals.get(root, _NO_TERMINAL).name != tty:
             return ()
         queue = [root]
         for pid in queue:
-            queue.extend(self._kids.get(pid, ()))
+            # With a number given out anew while the table was read, it may run in a circle.
+            queue += [child for child in self._kids.get(pid, ()) if child not in queue]
         return tuple(process for pid in queue if (process := self._read_one(self._known[pid])))
 
     def entry(self, pid: int) -> Entry | None:
@@ -57,11 +59,11 @@ class PortableTable(ProcessTable):
                     start_ticks=round(started * 100),
                     started_at=datetime.fromtimestamp(started, UTC),
                     pgid=pgid,
-                    foreground=self._foreground.get(found.pid) == pgid,
-                    comm=found.name(),
-                    exe=_quietly(found.exe) or None,
-                    argv=tuple(_quietly(found.cmdline) or ()),
-                    cwd=_quietly(found.cwd) or None,
+                    foreground=self._terminals.get(found.pid, _NO_TERMINAL).foreground == pgid,
+                    comm=_text(found.name()),
+                    exe=_text(_quietly(found.exe) or "") or None,
+                    argv=tuple(_text(word) for word in _quietly(found.cmdline) or ()),
+                    cwd=_text(_quietly(found.cwd) or "") or None,
                     environ=self._environ(found),
                 )
         except (psutil.Error, OSError):
@@ -69,7 +71,8 @@ class PortableTable(ProcessTable):
 
     def _environ(self, found: psutil.Process) -> Mapping[str, str]:
         pairs = _quietly(found.environ) or {}
-        return {name: value for name, value in pairs.items() if name in self._allowed and not is_secret_value(value)}
+        kept = {name: _text(value) for name, value in pairs.items() if name in self._allowed}
+        return {name: value for name, value in kept.items() if not is_secret_value(value)}
 
 
 def read_portably(names: Collection[str]) -> ProcessTable:
@@ -77,11 +80,26 @@ def read_portably(names: Collection[str]) -> ProcessTable:
     return PortableTable(names)
 
 
-def _foreground_groups() -> dict[int, int]:
-    # psutil does not tell the foreground group of a terminal; every ps does.
-    listed = subprocess.run(["ps", "-axo", "pid=,tpgid="], capture_output=True, check=False).stdout
-    rows = (line.split() for line in listed.splitlines())
-    return {int(row[0]): int(row[1]) for row in rows if len(row) == 2}
+class _Terminal(NamedTuple):
+    """A process's terminal, and the process group in the foreground there."""
+
+    name: str
+    foreground: int
+
+
+_NO_TERMINAL = _Terminal("", -1)
+
+
+def _terminals() -> dict[int, _Terminal]:
+    # psutil does not tell the foreground group, and knows only the terminals there were when it was first asked.
+    listed = subprocess.run(["ps", "-axo", "pid=,tpgid=,tty="], capture_output=True, check=False).stdout
+    rows = (line.decode(errors="replace").split() for line in listed.splitlines())
+    return {int(row[0]): _Terminal(f"/dev/{row[2]}", int(row[1])) for row in rows if len(row) == 3}
+
+
+def _text(raw: str) -> str:
+    """Return what psutil decoded in Python's way, which cannot be stored, as our text."""
+    return raw if raw.isascii() else decode(os.fsencode(raw))
 
 
 def _quietly(read: Callable[[], T]) -> T | None:
