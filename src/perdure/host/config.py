@@ -30,6 +30,8 @@ def parse_config(raw: bytes, path: str) -> Config:
         raise ConfigError(f"The configuration {path} is not UTF-8 (byte {error.start}).") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"The configuration {path} is not TOML: {error}.") from error
+    except RecursionError:
+        raise ConfigError(f"The configuration {path} is not TOML we can read: too much within something else.") from None
     except msgspec.ValidationError as error:
         raise ConfigError(f"The configuration {path} is wrong: {error}.") from error
 

@@ -50,12 +50,12 @@ class Files:
     def modified_at(self, path: str) -> datetime | None:
         """Return when the file was last written."""
         status = self._status(path)
-        return None if status is None else datetime.fromtimestamp(status.st_mtime, UTC)
+        return None if status is None else _moment(status.st_mtime)
 
     def created_at(self, path: str) -> datetime | None:
         """Return when the file appeared, where the platform keeps that."""
         born = getattr(self._status(path), "st_birthtime", None)
-        return None if born is None else datetime.fromtimestamp(born, UTC)
+        return None if born is None else _moment(born)
 
     def size(self, path: str) -> int | None:
         """Return the size in bytes."""
@@ -101,6 +101,14 @@ class Files:
             return os.stat(encode(path))
         except (OSError, ValueError):
             return None
+
+
+def _moment(seconds: float) -> datetime | None:
+    """Return the moment, None for one no calendar has: file systems keep what they are told."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _read_up_to(handle: int, limit: int) -> bytes:

@@ -17,7 +17,7 @@ from perdure.host.portable_processes import PortableTable, read_portably  # noqa
 def odd() -> Iterator[int]:
     script = "import sys, time; print(flush=True); time.sleep(1000)"
     env = {"PATH": os.environ["PATH"], "EDITOR": "vi", "API_KEY": "hunter2"}
-    argv = [sys.executable, "-c", script, b"caf\xe9", b""]
+    argv: list[str | bytes] = [sys.executable, "-c", script, b"caf\xe9", b""]
     with subprocess.Popen(argv, env=env, cwd="/", stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.errors import ConfigError
+from perdure.host.config import parse_config, read_config
+from perdure.model.config import Config
+
+
+def read(text: str | bytes) -> Config:
+    path = os.path.join(os.environ["HOME"], "config.toml")
+    with open(path, "wb") as file:
+        file.write(text if isinstance(text, bytes) else text.encode())
+    return read_config(path)
+
+
+def test_without_a_file_the_defaults_hold() -> None:
+    assert read_config("/nowhere/config.toml") == read("") == Config()
+
+
+def test_everything_that_may_be_set() -> None:
+    config = read(
+        """
+        host = "box"
+        zone = "Europe/Berlin"
+        roster = "/etc/people"
+        [tmux]
+        sockets = ["/run/tmux/work"]
+        timeout_seconds = 2
+        [scrollback]
+        enabled = false
+        lines = 10
+        exclude_sessions = ["private"]
+        exclude_programs = ["pass"]
+        [retention]
+        everything_hours = 0
+        hourly_days = 1
+        daily_days = 1000000
+        [export]
+        on_save = true
+        tmux_state = ["/tmp/x.json"]
+        tmux_persist_dir = "/tmp/p"
+        """
+    )
+    assert (config.host, config.zone, config.tmux.timeout_seconds) == ("box", "Europe/Berlin", 2.0)
+    assert config.scrollback.exclude_programs == ("pass",)
+    assert config.retention.daily_days == 1_000_000
+    assert config.export.on_save
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("host = ", "not TOML"),
+        ("[scrollback\n", "not TOML"),
+        (b'host = "caf\xe9"', "not UTF-8 (byte 11)"),
+        ("hots = 'x'", "hots"),
+        ("[scrollback]\nlnes = 1", "lnes"),
+        ("[scrollback]\nlines = 'many'", "$.scrollback.lines"),
+        ("[scrollback]\nlines = 0", "scrollback.lines must be from 1 to 1000000"),
+        ("[scrollback]\nlines = 1000001", "scrollback.lines must be"),
+        ("[scrollback]\nlines = 99999999999999999999", "scrollback.lines"),
+        ("[scrollback]\nenabled = 1", "$.scrollback.enabled"),
+        ("[scrollback]\nexclude_sessions = 'x'", "exclude_sessions"),
+        ("[tmux]\ntimeout_seconds = 0", "tmux.timeout_seconds must be"),
+        ("[tmux]\ntimeout_seconds = nan", "tmux.timeout_seconds must be"),
+        ("[tmux]\ntimeout_seconds = inf", "tmux.timeout_seconds must be"),
+        ("[retention]\ndaily_days = -1", "retention cannot be negative"),
+        ("zone = 'Mars/Olympus'", "no time zone 'Mars/Olympus'"),
+        ("zone = '../../etc/passwd'", "no time zone"),
+        ("zone = ''", "no time zone ''"),
+        ('zone = "a\\u0000b"', "no time zone"),
+        ("zone = 'Europe'", "no time zone"),
+        ("host = 1979-05-27", "$.host"),
+        ("a = " + "[" * 5000, "not TOML"),
+    ],
+)
+def test_each_mistake_gets_one_sentence(text: str | bytes, said: str) -> None:
+    with pytest.raises(ConfigError) as failed:
+        read(text)
+    message = failed.value.message
+    assert said in message
+    assert message.startswith(f"The configuration {os.environ['HOME']}/config.toml ")
+    assert message.endswith(".")
+    assert "\n" not in message
+
+
+def test_a_file_that_cannot_be_read(private_home: object) -> None:
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        read_config(os.environ["HOME"])
+
+
+@given(st.one_of(st.binary(max_size=60), st.text(max_size=60).map(str.encode)))
+def test_no_content_at_all_is_anything_but_a_mistake_or_a_configuration(raw: bytes) -> None:
+    message = ""
+    try:
+        assert isinstance(parse_config(raw, "x"), Config)
+    except ConfigError as error:
+        message = error.message
+    assert "\n" not in message
