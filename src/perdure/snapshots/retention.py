@@ -33,20 +33,33 @@ def doomed(snapshots: Iterable[SnapshotSummary], now: datetime, policy: Retentio
 
 def before_drop(lineage: Sequence[SnapshotSummary]) -> list[SnapshotSummary]:
     """Return those of a server's snapshots, oldest first, after which most of the panes were gone."""
-    return [
-        earlier
-        for earlier, later in pairwise(lineage)
-        if earlier.panes >= _WORTH_NOTICING and later.panes <= earlier.panes * SHARP_DROP
-    ]
+    return [earlier for earlier, _ in _falls(lineage, lambda each: each.panes)]
 
 
 def _kept(lineage: Sequence[SnapshotSummary], now: datetime, policy: RetentionConfig, zone: tzinfo) -> set[str]:
-    kept = {lineage[-1].id} | {each.id for each in before_drop(lineage)}
+    kept = {lineage[-1].id} | _both_sides(_falls(lineage, lambda each: each.panes))
     span = now - timedelta(days=policy.daily_days)
     kept |= {each.id for each in lineage if each.last_seen_at >= now - timedelta(hours=policy.everything_hours)}
     kept |= _last_of_each(lineage, now - timedelta(days=policy.hourly_days), lambda at: _hour(at, zone))
     kept |= _last_of_each(lineage, span, lambda at: at.astimezone(zone).date())
     return kept
+
+
+_Fall = tuple[SnapshotSummary, SnapshotSummary]
+
+
+def _falls(lineage: Sequence[SnapshotSummary], count: Callable[[SnapshotSummary], int]) -> list[_Fall]:
+    """Return the neighbours between which most of what is counted was lost."""
+    return [
+        (earlier, later)
+        for earlier, later in pairwise(lineage)
+        if count(earlier) >= _WORTH_NOTICING and count(later) <= count(earlier) * SHARP_DROP
+    ]
+
+
+def _both_sides(falls: Iterable[_Fall]) -> set[str]:
+    # The small state too: without it, the next time this is asked, the big one would not stand before a fall.
+    return {each.id for fall in falls for each in fall}
 
 
 def _last_of_each(
