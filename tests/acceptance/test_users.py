@@ -85,7 +85,8 @@ def test_everyones_panes_are_captured_as_theirs(perdure: Perdure, tmux: TmuxServ
     assert (theirs["result"], theirs["sessions"], theirs["panes"]) == ("saved", 1, 1)
     assert (lines[tmux.socket]["result"], lines[tmux.socket]["uid"]) == ("saved", 0)
     panes = only_json(perdure.ok("ls", "--all-users", "--json"))["panes"]
-    (pane,) = [each for each in panes if each["user"] == guest.account.pw_name]
+    (pane,) = [each for each in panes if each["socket"] == guest.socket]
+    assert pane["user"] == guest.account.pw_name
     assert (pane["session"], pane["command"], pane["cwd"]) == ("theirs", "sleep", "/")
     assert {row["user"] for row in history(perdure)} >= {guest.account.pw_name, lines[tmux.socket]["user"]}
     table = perdure.ok("ls", "--all-users").out
@@ -122,7 +123,7 @@ def test_a_home_nobody_can_read_costs_nothing(
     lines = _saved(perdure)
     assert (lines[guest.socket]["result"], lines[guest.socket]["panes"]) == ("saved", 2)
     panes = only_json(perdure.ok("ls", "--all-users", "--json"))["panes"]
-    (ours,) = [pane for pane in panes if pane["pane_id"] == agent.pane and pane["user"] != guest.account.pw_name]
+    (ours,) = [pane for pane in panes if pane["pane_id"] == agent.pane and pane["socket"] == tmux.socket]
     assert (ours["conversation"], ours["certain"]) == (CONVERSATION, True)
 
 
@@ -141,10 +142,9 @@ def test_a_conversation_is_found_in_its_owners_home(
     for directory, names, files in os.walk(guest.home):
         for name in (*names, *files):
             os.chown(os.path.join(directory, name), guest.account.pw_uid, guest.account.pw_gid)
-    (line,) = [each for each in _saved(perdure).values() if each["user"] == guest.account.pw_name]
-    assert line["agents"] == 1
+    assert _saved(perdure)[guest.socket]["agents"] == 1
     panes = only_json(perdure.ok("ls", "--all-users", "--json"))["panes"]
-    (theirs,) = [each for each in panes if each["pane_id"] == agent.pane and each["user"] == guest.account.pw_name]
+    (theirs,) = [each for each in panes if each["pane_id"] == agent.pane and each["socket"] == guest.socket]
     assert (theirs["conversation"], theirs["evidence"], theirs["task"]) == (CONVERSATION, "registry", "add a test")
 
 
