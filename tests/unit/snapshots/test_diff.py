@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.model.identity import Evidence
+from perdure.model.topology import Link, Pane, Session, Topology, Window
+from perdure.snapshots.diff import Change, as_text, diff
+from tests.builders import NOON, a_pane, a_program, a_topology, an_identity
+
+replace = msgspec.structs.replace
+NAMES = ["main", "logs", "a:b", "日本語", ""]
+
+
+@st.composite
+def topologies(draw: st.DrawFn) -> Topology:
+    """Sessions that share some windows, with panes of every kind."""
+    names = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=4))
+    sessions = tuple(Session(id=f"${place}", name=name, created_at=NOON) for place, name in enumerate(names))
+    links, windows, panes = [], {}, []
+    for session in sessions:
+        for index in sorted(draw(st.sets(st.integers(0, 5), min_size=1, max_size=3))):
+            window = draw(st.integers(0, 5))
+            links.append(Link(session=session.id, window=f"@{window}", index=index))
+            windows[window] = Window(
+                id=f"@{window}", name=draw(st.sampled_from(NAMES)), width=80, height=24, layout="l", visible_layout="l"
+            )
+    for number, window in enumerate(w for w in windows for _ in range(2)):
+        panes.append(
+            a_pane(
+                number,
+                window=f"@{window}",
+                index=number % 2,
+                title=draw(st.sampled_from(NAMES)),
+                program=draw(st.sampled_from([None, a_program("vim"), a_program("tail", "-f")])),
+                identity=draw(st.sampled_from([None, an_identity(), an_identity(conversation="other")])),
+            )
+        )
+    return replace(
+        a_topology(), sessions=sessions, links=tuple(links), windows=tuple(windows.values()), panes=tuple(panes)
+    )
+
+
+def restarted(topology: Topology) -> Topology:
+    """The same things under a new server: other numbers everywhere."""
+    sessions = tuple(replace(each, id=f"${int(each.id[1:]) + 50}", created_at=NOON) for each in topology.sessions)
+    windows = tuple(replace(each, id=f"@{int(each.id[1:]) + 50}") for each in topology.windows)
+    links = tuple(
+        replace(each, session=f"${int(each.session[1:]) + 50}", window=f"@{int(each.window[1:]) + 50}")
+        for each in topology.links
+    )
+    panes = tuple(
+        replace(
+            each,
+            id=f"%{int(each.id[1:]) + 50}",
+            window=f"@{int(each.window[1:]) + 50}",
+            pid=each.pid + 50,
+            tty="/dev/pts/77",
+        )
+        for each in topology.panes
+    )
+    process = replace(topology.process, pid=topology.process.pid + 1)
+    return replace(topology, process=process, sessions=sessions, windows=windows, links=links, panes=panes)
+
+
+@given(topologies())
+def test_nothing_differs_from_itself(topology: Topology) -> None:
+    assert diff(topology, topology) == []
+
+
+@given(topologies())
+def test_a_restart_that_brought_everything_back_is_no_difference(topology: Topology) -> None:
+    assert diff(topology, restarted(topology)) == []
+
+
+@given(topologies(), topologies())
+def test_what_is_gone_one_way_is_new_the_other(one: Topology, other: Topology) -> None:
+    forth, back = diff(one, other), diff(other, one)
+    assert sum(each.change == "gone" for each in forth) == sum(each.change == "new" for each in back)
+    changed = {
+        (each.property, each.before, each.after) for each in forth if each.change == "changed" and is_plain(each)
+    }
+    assert changed == {
+        (each.property, each.after, each.before) for each in back if each.change == "changed" and is_plain(each)
+    }
+
+
+def is_plain(change: Change) -> bool:
+    return isinstance(change.before, str) and isinstance(change.after, str)
+
+
+@given(topologies(), topologies())
+def test_across_a_restart_things_are_told_by_name_and_place(one: Topology, other: Topology) -> None:
+    new = restarted(other)
+    gone = {each.target for each in diff(one, new) if each.kind == "session" and each.change == "gone"}
+    assert gone == {session.name for session in one.sessions} - {session.name for session in other.sessions}
+
+
+def with_panes(*panes: Pane) -> Topology:
+    return a_topology(panes)
+
+
+def test_one_pane_more_and_one_less() -> None:
+    two, one = with_panes(a_pane(0), a_pane(1)), with_panes(a_pane(0))
+    assert diff(one, two) == [Change(kind="pane", target="work:0.1", change="new")]
+    assert diff(two, one) == [Change(kind="pane", target="work:0.1", change="gone")]
+
+
+@pytest.mark.parametrize(
+    ("property", "before", "after"),
+    [
+        ("title", "one", "two"),
+        ("cwd", "/a", "/b"),
+        ("command", "bash", "vim"),
+        ("active", True, False),
+        ("dead", False, True),
+        ("options", {}, {"@x": "1"}),
+        ("width", 80, 40),
+    ],
+)
+def test_a_property_of_a_pane(property: str, before: object, after: object) -> None:
+    one, two = (with_panes(replace(a_pane(), **{property: value})) for value in (before, after))
+    (change,) = diff(one, two)
+    assert (change.kind, change.target, change.change) == ("pane", "work:0.0", "changed")
+    assert (change.property, change.before, change.after) == (property, before, after)
+
+
+def test_another_conversation_and_another_certainty() -> None:
+    one = with_panes(a_pane(identity=an_identity(conversation="A")))
+    two = with_panes(a_pane(identity=an_identity(conversation="B", certain=False, evidence=Evidence.GUESS)))
+    assert {(each.property, each.before, each.after) for each in diff(one, two)} == {
+        ("conversation", "A", "B"),
+        ("certain", True, False),
+    }
+    assert {each.property for each in diff(with_panes(a_pane()), one)} == {"agent", "conversation", "certain"}
+
+
+def test_another_program_is_told_by_its_arguments() -> None:
+    one, two = with_panes(a_pane(program=a_program("vim", "a"))), with_panes(a_pane(program=a_program("vim", "b c")))
+    (change,) = diff(one, two)
+    assert (change.property, change.before, change.after) == ("program", ["vim", "a"], ["vim", "b c"])
+    assert diff(with_panes(a_pane()), one)[0].before is None
+
+
+def test_numbers_of_the_machine_are_no_difference() -> None:
+    assert diff(with_panes(a_pane()), with_panes(a_pane(pid=1, tty="/dev/pts/9"))) == []
+
+
+def test_sessions_and_windows() -> None:
+    one = a_topology()
+    renamed = replace(one, sessions=(replace(one.sessions[0], name="play"),))
+    assert [(each.kind, each.change, each.property) for each in diff(one, renamed)] == [("session", "changed", "name")]
+    wide = replace(one, windows=(replace(one.windows[0], width=200),))
+    assert [(each.kind, each.target, each.property) for each in diff(one, wide)] == [("window", "work:0", "width")]
+    again = replace(renamed, process=replace(one.process, pid=1))
+    assert [(each.kind, each.target, each.change) for each in diff(one, again)] == [
+        ("session", "work", "gone"),
+        ("session", "play", "new"),
+        ("window", "work:0", "gone"),
+        ("window", "play:0", "new"),
+        ("pane", "work:0.0", "gone"),
+        ("pane", "play:0.0", "new"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("a b", "a b"), (None, "null"), (True, "true"), (["a", "b c"], '["a","b c"]'), ({}, "{}")]
+)
+def test_a_value_for_a_person(value: object, text: str) -> None:
+    assert as_text(value) == text
