@@ -62,7 +62,7 @@ def test_tmux_state_has_exactly_its_fields(
     agent.register()
     agent.write_transcript("fix the build")
     path = os.path.join(private_home.root, "state.json")
-    assert only_json(perdure.ok("export", "tmux-state", "--to", path, "--json")) == {"written": [path]}
+    assert only_json(perdure.ok("export", "tmux-state", "--to", path, "--json")) == {"written": [path], "failed": []}
     manifest = _read(path)
     assert list(manifest) == MANIFEST
     assert (manifest["version"], manifest["hostname"]) == (1, os.uname().nodename)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from perdure.errors import Refused
@@ -15,7 +15,7 @@ from perdure.host import places
 from perdure.host.users import current_user, read_roster, user_by_name, user_by_uid
 from perdure.model.user import User
 from perdure.snapshots.ask import Question, ask
-from perdure.tmux.sockets import canonical, find_sockets, owner_of, users_with_sockets
+from perdure.tmux.sockets import canonical, find_sockets, owner_of, sockets_below, users_with_sockets
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,7 +43,8 @@ class Setup:
         if self._config is None:
             from perdure.host.config import read_config
 
-            self._config = read_config(self.config_path)
+            named = bool(os.environ.get("PERDURE_CONFIG"))
+            self._config = read_config(self.config_path, home=self.me.home, required=named)
         return self._config
 
     @property
@@ -68,18 +69,23 @@ class Setup:
     def ask(self, args: argparse.Namespace) -> list[Question]:
         """Ask the servers the arguments mean: one socket, everyone's, or this user's."""
         # Without a file the defaults hold, and msgspec need not be imported before tmux is at work.
-        configured = self.config.tmux if os.path.exists(self.config_path) else None
+        configured = self.config.tmux if self._is_configured() else None
         timeout = configured.timeout_seconds if configured else 5.0
         if args.socket is not None:
             socket = canonical(args.socket)
             return [ask(socket, self._holder(socket), timeout=timeout)]
         users = self._everyone() if args.all_users else [self.me]
         extra = configured.sockets if configured else ()
-        return [
-            ask(socket, user, timeout=timeout)
-            for user in users
-            for socket in find_sockets(os.environ, user.uid, extra if user is self.me else ())
-        ]
+        return [ask(socket, user, timeout=timeout) for user in users for socket in self._sockets_of(user, extra)]
+
+    def _is_configured(self) -> bool:
+        return bool(os.environ.get("PERDURE_CONFIG")) or os.path.exists(self.config_path)
+
+    def _sockets_of(self, user: User, extra: Sequence[str]) -> list[str]:
+        if user.uid == self.me.uid:
+            return find_sockets(os.environ, user.uid, extra)
+        # Where our own sockets are says little about theirs: they may be in the usual place.
+        return list(dict.fromkeys([*find_sockets({}, user.uid), *sockets_below(os.environ, user.uid)]))
 
     def look(self, questions: list[Question], now: datetime, *, scrollback: bool = False) -> list[Looked | Missed]:
         """Return what these servers hold."""
@@ -121,7 +127,7 @@ class Setup:
         if self.me.uid != 0:
             raise Refused("--all-users is for root: nobody else may look at other people's panes.")
         found = [self.me]
-        found += [user for uid in users_with_sockets(os.environ) if uid and (user := user_by_uid(uid))]
+        found += [user_by_uid(uid) or User(str(uid), uid, uid, "/") for uid in users_with_sockets(os.environ) if uid]
         found += [user for name in read_roster(self.config.roster) if (user := user_by_name(name)) and user.uid]
         return list({user.uid: user for user in found}.values())
 

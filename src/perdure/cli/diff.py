@@ -7,7 +7,7 @@ import argparse
 import msgspec
 
 from perdure.cli._setup import Setup, with_setup
-from perdure.cli.find import find_snapshot
+from perdure.cli.find import add_latest_argument, find_snapshot
 from perdure.cli.render import print_json, printable
 from perdure.errors import Unanswered
 from perdure.host.clock import now
@@ -22,16 +22,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("a", metavar="A", help="a snapshot's id, the beginning of one, or 'latest'")
     parser.add_argument("b", nargs="?", metavar="B", help="another; left out: what runs now")
+    add_latest_argument(parser)
 
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
-    before = find_snapshot(setup.store, args.a)
-    later = None if args.b is None else find_snapshot(setup.store, args.b)
+    before = find_snapshot(setup.store, args.a, uid=setup.me.uid, socket=args.socket)
+    later = None if args.b is None else find_snapshot(setup.store, args.b, uid=setup.me.uid, socket=args.socket)
     after = _live(setup, before) if later is None else later.topology
     changes = [_redacted(change) for change in diff(before.topology, after)]
     if args.json:
         print_json({"a": before.id, "b": later and later.id, "changes": changes})
         return 0
+    print(printable(_heading(before, later)))
     for change in changes:
         print(printable(_sentence(change)))
     if not changes:
@@ -40,6 +42,15 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
 
 run = with_setup(_run)
+
+
+def _heading(before: Snapshot, later: Snapshot | None) -> str:
+    """Say what is compared with what: whose server, and whether it is the same one."""
+    left, right = f"{before.id} of {before.server.user} {before.server.socket}", "now"
+    if later is not None:
+        same = later.server == before.server
+        right = later.id if same else f"{later.id} of another server, {later.server.user} {later.server.socket}"
+    return f"{left} -> {right}"
 
 
 def _live(setup: Setup, snapshot: Snapshot) -> Topology:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from perdure.cli._setup import Setup, path_argument, with_setup
+from perdure.errors import NotFound, PerdureError, Refused, StoreUnusable, UsageError
 
 if TYPE_CHECKING:
     from perdure.model.snapshot import Missed, Snapshot
@@ -45,24 +47,27 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     results = keep(setup, looked, at, exports=False)
     code = exit_code(results, one_socket=args.socket is not None)
     if code in (5, 6):
-        from perdure.errors import Refused, StoreUnusable
-
         message = next(each.message for each in results if each.result == "failed")
         raise (StoreUnusable if code == 5 else Refused)(message)
-    written = _export(setup, args, _last_good(setup, looked))
+    for each in results:
+        if each.result == "failed":
+            print(f"perdure: {each.message}", file=sys.stderr)
+    written, failed = _export(setup, args, _last_good(setup, looked))
+    if failed and not written:
+        raise failed[0]
+    for error in failed:
+        print(f"perdure: {error.message}", file=sys.stderr)
     if args.json:
-        print_json({"written": written})
+        print_json({"written": written, "failed": [error.message for error in failed]})
     else:
         print("\n".join(f"wrote {path}" for path in written))
-    return code
+    return 4 if failed else code
 
 
 run = with_setup(_run)
 
 
 def _check(args: argparse.Namespace) -> None:
-    from perdure.errors import UsageError
-
     if args.format == TMUX_STATE and (args.dir or args.all_users):
         raise UsageError("--dir and --all-users belong to tmux-persist; tmux-state takes --to.")
     if args.format == TMUX_PERSIST and args.to:
@@ -71,42 +76,49 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--socket and --all-users exclude each other.")
 
 
-def _export(setup: Setup, args: argparse.Namespace, snapshots: Sequence[Snapshot]) -> list[str]:
+def _export(
+    setup: Setup, args: argparse.Namespace, snapshots: Sequence[Snapshot]
+) -> tuple[list[str], list[PerdureError]]:
+    """Write what is asked for; return the files written, and what became of the others. One costs only itself."""
     from perdure.compat.files import default_tmux_state_paths, write_tmux_state
-    from perdure.errors import NotFound
 
     if not snapshots:
         raise NotFound("Nothing is saved yet, so there is nothing to export; start tmux first.")
+    work: dict[str, Callable[[], object]] = {}
     if args.format == TMUX_PERSIST:
         directory = args.dir or setup.config.export.tmux_persist_dir
-        return [_write_tsv(each, directory) for each in _one_per_user(snapshots)]
-    snapshot = _main_server(snapshots)
-    paths = args.to or setup.config.export.tmux_state or default_tmux_state_paths(setup.me.home)
-    for path in paths:
-        write_tmux_state(snapshot, path, hostname=os.uname().nodename)
-    return list(paths)
+        for each in _one_per_user(snapshots):
+            work[os.path.join(directory, f"{each.server.user}.tsv")] = partial(_write_tsv, each, directory)
+    else:
+        snapshot, host = _main_server(snapshots), os.uname().nodename
+        for path in args.to or setup.config.export.tmux_state or default_tmux_state_paths(setup.me.home):
+            work[path] = partial(write_tmux_state, snapshot, path, hostname=host)
+    written, failed = [], []
+    for path, write in work.items():
+        try:
+            write()
+            written.append(path)
+        except PerdureError as error:
+            failed.append(error)
+    return written, failed
 
 
-def _write_tsv(snapshot: Snapshot, directory: str) -> str:
+def _write_tsv(snapshot: Snapshot, directory: str) -> None:
     from perdure.compat.files import write_tmux_persist
 
     for warning in write_tmux_persist(snapshot, directory):
         print(f"perdure: {warning}", file=sys.stderr)
-    return os.path.join(directory, f"{snapshot.server.user}.tsv")
 
 
 def export_all(setup: Setup, looked: Sequence[Looked | Missed]) -> None:
     """Write both formats, as the configuration asks for on every save; a file that fails costs only itself."""
-    from perdure.errors import PerdureError
-
     snapshots = _last_good(setup, looked)
     for format in (TMUX_STATE, TMUX_PERSIST):
         mine = [each for each in snapshots if format == TMUX_PERSIST or each.server.uid == setup.me.uid]
-        try:
-            if mine:
-                _export(setup, argparse.Namespace(format=format, to=None, dir=None), mine)
-        except PerdureError as error:
-            print(f"perdure: {error.message}", file=sys.stderr)
+        if mine:
+            _, failed = _export(setup, argparse.Namespace(format=format, to=None, dir=None), mine)
+            for error in failed:
+                print(f"perdure: {error.message}", file=sys.stderr)
 
 
 def _last_good(setup: Setup, looked: Sequence[Looked | Missed]) -> list[Snapshot]:
@@ -124,7 +136,13 @@ def _main_server(snapshots: Sequence[Snapshot]) -> Snapshot:
 
 
 def _one_per_user(snapshots: Sequence[Snapshot]) -> list[Snapshot]:
+    """The format has one file a user, and so one server: the sessions of others are left out, and that is said."""
     users: dict[str, list[Snapshot]] = {}
     for each in snapshots:
         users.setdefault(each.server.user, []).append(each)
-    return [_main_server(theirs) for theirs in users.values()]
+    chosen = [_main_server(theirs) for theirs in users.values()]
+    for each in snapshots:
+        if each not in chosen:
+            where = f"{each.server.user}'s server on {each.server.socket}"
+            print(f"perdure: {where} is left out: this format has room for one.", file=sys.stderr)
+    return chosen

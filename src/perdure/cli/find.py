@@ -2,33 +2,67 @@
 
 from __future__ import annotations
 
-from perdure.errors import NotFound, SnapshotNotFound
-from perdure.model.snapshot import CAPTURED, Snapshot
+import argparse
+import os
+
+from perdure.cli._setup import path_argument
+from perdure.errors import NotFound, SnapshotNotFound, UsageError
+from perdure.model.snapshot import CAPTURED, Snapshot, SnapshotSummary
 from perdure.model.topology import Pane, Topology
 from perdure.ports import SnapshotStore
+from perdure.tmux.sockets import canonical
 
 
-def find_snapshot(store: SnapshotStore, name: str) -> Snapshot:
-    """Return the snapshot an argument means: an id, the beginning of one, or `latest`."""
+def add_latest_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare the argument that says which server `latest` is about."""
+    parser.add_argument(
+        "--socket",
+        metavar="PATH",
+        type=lambda text: canonical(path_argument(text)),
+        help="whose 'latest' is meant, when several servers are saved",
+    )
+
+
+def find_snapshot(store: SnapshotStore, name: str, *, uid: int, socket: str | None) -> Snapshot:
+    """Return the snapshot an argument means: an id, the beginning of one, or `latest`.
+
+    `latest` is the last good one of the server on `socket`; else of the only server there is, or of the default one
+    of user `uid`. Which of several others is meant cannot be known.
+    """
     if name != "latest":
         return store.get_snapshot(name)
-    newest = next((each for each in store.list_snapshots() if each.origin == CAPTURED), None)
-    if newest is None:
-        raise SnapshotNotFound("Nothing is saved yet; `perdure save` keeps what runs now.")
-    return store.get_snapshot(newest.id)
+    last: dict[str, SnapshotSummary] = {}
+    for each in store.list_snapshots():
+        if each.origin == CAPTURED and socket in (None, each.server.socket):
+            last.setdefault(each.server.key, each)
+    if not last:
+        where = f" of {socket}" if socket else ""
+        raise SnapshotNotFound(f"Nothing is saved{where} yet; `perdure save` keeps what runs now.")
+    mine = [each for each in last.values() if _is_default(each, uid)]
+    chosen = mine if len(mine) == 1 else list(last.values())
+    if len(chosen) > 1:
+        sockets = ", ".join(sorted({each.server.socket for each in chosen}))
+        raise UsageError(f"Several servers are saved; say which one with --socket PATH: {sockets}.")
+    return store.get_snapshot(chosen[0].id)
+
+
+def _is_default(snapshot: SnapshotSummary, uid: int) -> bool:
+    server = snapshot.server
+    return server.uid == uid and os.path.basename(server.socket) == "default"
 
 
 def panes_at(topology: Topology, target: str) -> tuple[Pane, ...]:
     """Return the panes a target means: `%id`, or SESSION[:WINDOW[.PANE]] by exact name and index.
 
-    A session name cannot hold a colon, nor can an index hold a dot, so this reads in one way only.
+    A session's name holds no colon. A window's may hold dots: it is first taken whole, then up to the last one.
     """
-    if target.startswith("%"):
-        found = tuple(pane for pane in topology.panes if pane.id == target)
-    else:
-        session, _, rest = target.partition(":")
-        window, _, pane_index = rest.partition(".")
-        found = _panes(topology, session, window, pane_index)
+    session, _, rest = target.partition(":")
+    window, _, pane_index = rest.rpartition(".")
+    found = (
+        tuple(pane for pane in topology.panes if pane.id == target)
+        or _panes(topology, session, rest, "")
+        or _panes(topology, session, window, pane_index)
+    )
     if not found:
         raise NotFound(f"There is no {target!r} in this snapshot.")
     return found

@@ -33,7 +33,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     if args.json:
         print_json({"panes": rows})
     elif rows:
-        _print(rows, several_users=len({row.user for row in rows}) > 1)
+        _print(rows)
     elif not missed:
         print("No tmux server is running. `perdure history` lists what was saved.")
     return report(missed, one_socket=args.socket is not None)
@@ -42,28 +42,27 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 run = with_setup(_run)
 
 
-def _print(rows: Sequence[PaneRow], *, several_users: bool) -> None:
+def _print(rows: Sequence[PaneRow]) -> None:
     from perdure.cli.render import print_table
 
-    columns = ["pane", "command", "agent", "conversation", "known by", "context", "task", "cwd"]
     home = os.path.expanduser("~")
-    lines = [
-        [
-            row.address,
-            "(dead)" if row.dead else row.command,
-            row.agent,
-            (row.conversation or "unknown") if row.agent else None,
-            _known_by(row),
-            _context(row),
-            row.task,
-            _at_home(row.cwd, home),
-        ]
-        for row in rows
-    ]
-    if several_users:
-        columns.insert(0, "user")
-        lines = [[row.user, *line] for row, line in zip(rows, lines, strict=True)]
-    print_table(columns, lines, whole=("pane", "conversation"))
+    shown = {
+        "user": [row.user for row in rows],
+        "server": [os.path.basename(row.socket) for row in rows],
+        "pane": [row.address for row in rows],
+        "command": ["(dead)" if row.dead else row.command for row in rows],
+        "agent": [row.agent for row in rows],
+        "conversation": [(row.conversation or "unknown") if row.agent else None for row in rows],
+        "known by": [_known_by(row) for row in rows],
+        "context": [_context(row) for row in rows],
+        "task": [row.task for row in rows],
+        "cwd": [_at_home(row.cwd, home) for row in rows],
+    }
+    for name, value in (("user", "user"), ("server", "socket")):
+        if len({getattr(row, value) for row in rows}) == 1:
+            del shown[name]
+    lines = list(zip(*shown.values(), strict=True))
+    print_table(list(shown), lines, whole=("pane", "conversation"), spare=("cwd", "context", "command"))
 
 
 def _known_by(row: PaneRow) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -30,16 +30,28 @@ def _as_text(value: object) -> object:
     return [_as_text(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-#: From this width on, columns that are worth copying are shown whole.
-_ROOMY = 110
-#: Of this width they are shown whole everywhere.
-_SHORT = 16
 #: Wider than any table: what is measured against it gets its natural width.
 _UNLIMITED = 1_000_000
+#: How much of the width may go to columns that are never cut.
+_WHOLE_SHARE = 0.75
+#: How much of a text makes its column worth showing.
+_ENOUGH = 24
+#: What a column takes besides its text.
+_GAP = 3
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, whole: Collection[str] = ()) -> None:
-    """Print a table that fits the terminal, the columns in `whole` uncut; piped, nothing is cut."""
+def print_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    whole: Collection[str] = (),
+    spare: Sequence[str] = (),
+) -> None:
+    """Print a table that fits the terminal; piped, nothing is cut and nothing left out.
+
+    The columns in `whole` are not cut where there is any room for them. Those in `spare` are left out, the first
+    first, while the table is too wide.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -49,12 +61,14 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, who
     if not console.is_terminal:
         console.width = _UNLIMITED
     cells = [[_cell(value) for value in row] for row in rows]
+    widths = {name: max((len(row[place]) for row in cells), default=0) for place, name in enumerate(columns)}
+    wanted = {name: width if name in whole else min(width, _ENOUGH) for name, width in widths.items()}
+    shown = _fitting(wanted, spare, console.width)
+    cells = [[cell for name, cell in zip(columns, row, strict=True) if name in shown] for row in cells]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for place, name in enumerate(columns):
-        widest = max((len(row[place]) for row in cells), default=0)
-        table.add_column(
-            name, min_width=widest if name in whole and (widest <= _SHORT or console.width >= _ROOMY) else None
-        )
+    roomy = sum(widths[name] for name in shown if name in whole) <= console.width * _WHOLE_SHARE
+    for name in shown:
+        table.add_column(name, min_width=widths[name] if name in whole and roomy else None)
     for row in cells:
         # Text, not str: rich would read square brackets in a title as markup.
         table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
@@ -64,6 +78,16 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, who
     with console.capture() as captured:
         console.print(table)
     print("\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n"))
+
+
+def _fitting(widths: Mapping[str, int], spare: Sequence[str], room: int) -> list[str]:
+    """Return the columns to show, without those that can be spared while they do not fit."""
+    shown = list(widths)
+    for name in spare:
+        if sum(max(widths[each], len(each)) + _GAP for each in shown) <= room:
+            break
+        shown.remove(name)
+    return shown
 
 
 def age(at: datetime, now: datetime) -> str:

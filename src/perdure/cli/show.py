@@ -8,7 +8,7 @@ import sys
 import msgspec
 
 from perdure.cli._setup import Setup, with_setup
-from perdure.cli.find import find_snapshot, panes_at
+from perdure.cli.find import add_latest_argument, find_snapshot, panes_at
 from perdure.cli.render import local, print_json, print_table, printable
 from perdure.cli.rows import pane_rows
 from perdure.errors import ScrollbackNotFound, UsageError
@@ -22,10 +22,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("snapshot", metavar="SNAPSHOT", help="an id, the beginning of one, or 'latest'")
     parser.add_argument("target", nargs="?", metavar="TARGET", help="SESSION[:WINDOW[.PANE]] or a pane id")
     parser.add_argument("--scrollback", action="store_true", help="print what the one pane of TARGET showed")
+    add_latest_argument(parser)
 
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
-    snapshot = find_snapshot(setup.store, args.snapshot)
+    snapshot = find_snapshot(setup.store, args.snapshot, uid=setup.me.uid, socket=args.socket)
     panes = panes_at(snapshot.topology, args.target) if args.target is not None else snapshot.topology.panes
     if args.scrollback:
         return _print_scrollback(setup, snapshot, panes, as_json=args.json)

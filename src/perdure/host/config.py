@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 
 from perdure.errors import ConfigError
 from perdure.model.config import Config
 
+_CENTURY = 36525
 
-def read_config(path: str) -> Config:
-    """Return what the file sets, the defaults when there is no file."""
+
+def read_config(path: str, *, home: str, required: bool = False) -> Config:
+    """Return what the file sets, with `~` for `home`; the defaults when there is no file and none is `required`."""
     try:
         with open(path, "rb") as file:
             raw = file.read()
     except FileNotFoundError:
+        if required:
+            # Whoever names a file means what is in it: without, what it excludes would be kept.
+            raise ConfigError(f"There is no configuration {path}, though PERDURE_CONFIG names it.") from None
         return Config()
     except OSError as error:
         raise ConfigError(f"The configuration {path} cannot be read: {error.strerror}.") from error
-    return _checked(parse_config(raw, path), path)
+    return _at_home(_checked(parse_config(raw, path), path), home, path)
 
 
 def parse_config(raw: bytes, path: str) -> Config:
@@ -31,7 +38,9 @@ def parse_config(raw: bytes, path: str) -> Config:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"The configuration {path} is not TOML: {error}.") from error
     except RecursionError:
-        raise ConfigError(f"The configuration {path} is not TOML we can read: too much within something else.") from None
+        raise ConfigError(
+            f"The configuration {path} is not TOML we can read: too much within something else."
+        ) from None
     except msgspec.ValidationError as error:
         raise ConfigError(f"The configuration {path} is wrong: {error}.") from error
 
@@ -41,11 +50,35 @@ def _checked(config: Config, path: str) -> Config:
         raise ConfigError(f"The configuration {path} is wrong: scrollback.lines must be from 1 to 1000000.")
     if not 0.1 <= config.tmux.timeout_seconds <= 600:
         raise ConfigError(f"The configuration {path} is wrong: tmux.timeout_seconds must be from 0.1 to 600.")
-    if min(config.retention.everything_hours, config.retention.hourly_days, config.retention.daily_days) < 0:
-        raise ConfigError(f"The configuration {path} is wrong: retention cannot be negative.")
+    retention = config.retention
+    if not all(
+        0 <= days <= _CENTURY for days in (retention.everything_hours / 24, retention.hourly_days, retention.daily_days)
+    ):
+        raise ConfigError(f"The configuration {path} is wrong: retention must be from 0 to 100 years.")
     if config.zone != "UTC":
         _check_zone(config.zone, path)
     return config
+
+
+def _at_home(config: Config, home: str, path: str) -> Config:
+    """Return the configuration with every path in it absolute: a relative one would depend on who runs us where."""
+
+    def absolute(name: str, value: str) -> str:
+        full = os.path.join(home, value[2:]) if value.startswith("~/") else value
+        if not os.path.isabs(full) or "\0" in full:
+            raise ConfigError(f"The configuration {path} is wrong: {name} must be an absolute path or begin with ~/.")
+        return full
+
+    replace = msgspec.structs.replace
+    sockets = tuple(absolute("tmux.sockets", socket) for socket in config.tmux.sockets)
+    states = tuple(absolute("export.tmux_state", state) for state in config.export.tmux_state)
+    persist = absolute("export.tmux_persist_dir", config.export.tmux_persist_dir)
+    return replace(
+        config,
+        roster=absolute("roster", config.roster),
+        tmux=replace(config.tmux, sockets=sockets),
+        export=replace(config.export, tmux_state=states, tmux_persist_dir=persist),
+    )
 
 
 def _check_zone(zone: str, path: str) -> None:

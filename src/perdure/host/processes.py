@@ -166,11 +166,19 @@ def _environ(path: str, wanted: re.Pattern[bytes]) -> Mapping[str, str]:
     return {name: value for name, value in pairs if not is_secret_value(value)}
 
 
+_DELETED = b" (deleted)"
+
+
 def _link(path: str) -> str | None:
+    """Return where a link of /proc leads, without the mark the kernel puts behind what was deleted.
+
+    A directory that really is called that way exists under that name.
+    """
     try:
-        return decode(os.fsencode(os.readlink(path)))
+        raw = os.readlink(os.fsencode(path))
     except OSError:
         return None
+    return decode(raw.removesuffix(_DELETED) if raw.endswith(_DELETED) and not os.path.lexists(raw) else raw)
 
 
 def _read(path: str, limit: int) -> bytes:

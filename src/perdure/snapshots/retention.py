@@ -39,6 +39,9 @@ def before_drop(lineage: Sequence[SnapshotSummary]) -> list[SnapshotSummary]:
 def _kept(lineage: Sequence[SnapshotSummary], now: datetime, policy: RetentionConfig, zone: tzinfo) -> set[str]:
     kept = {lineage[-1].id} | _both_sides(_falls(lineage, lambda each: each.panes))
     span = now - timedelta(days=policy.daily_days)
+    # Agents that went while their panes stayed: an OOM kill looks like that, and so does the end of a working day.
+    # These are kept as long as the last of a day would be, and not for ever.
+    kept |= _both_sides(fall for fall in _falls(lineage, lambda each: each.agents) if fall[0].last_seen_at >= span)
     kept |= {each.id for each in lineage if each.last_seen_at >= now - timedelta(hours=policy.everything_hours)}
     kept |= _last_of_each(lineage, now - timedelta(days=policy.hourly_days), lambda at: _hour(at, zone))
     kept |= _last_of_each(lineage, span, lambda at: at.astimezone(zone).date())

@@ -27,6 +27,11 @@ def find_sockets(environ: Mapping[str, str], uid: int, configured: Sequence[str]
     return list(dict.fromkeys(canonical(path) for path in paths)) or [canonical(os.path.join(directory, "default"))]
 
 
+def sockets_below(environ: Mapping[str, str], uid: int) -> list[str]:
+    """Return the sockets that are in a user's directory, none when there is none."""
+    return [canonical(path) for path in _sockets_in(socket_dir(environ, uid))]
+
+
 def users_with_sockets(environ: Mapping[str, str]) -> list[int]:
     """Return the uids that have a socket directory with a socket in it."""
     found = []

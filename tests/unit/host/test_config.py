@@ -15,11 +15,11 @@ def read(text: str | bytes) -> Config:
     path = os.path.join(os.environ["HOME"], "config.toml")
     with open(path, "wb") as file:
         file.write(text if isinstance(text, bytes) else text.encode())
-    return read_config(path)
+    return read_config(path, home="/home/dev")
 
 
 def test_without_a_file_the_defaults_hold() -> None:
-    assert read_config("/nowhere/config.toml") == read("") == Config()
+    assert read_config("/nowhere/config.toml", home="/home/dev") == read("") == Config()
 
 
 def test_everything_that_may_be_set() -> None:
@@ -39,7 +39,7 @@ def test_everything_that_may_be_set() -> None:
         [retention]
         everything_hours = 0
         hourly_days = 1
-        daily_days = 1000000
+        daily_days = 36525
         [export]
         on_save = true
         tmux_state = ["/tmp/x.json"]
@@ -48,7 +48,7 @@ def test_everything_that_may_be_set() -> None:
     )
     assert (config.host, config.zone, config.tmux.timeout_seconds) == ("box", "Europe/Berlin", 2.0)
     assert config.scrollback.exclude_programs == ("pass",)
-    assert config.retention.daily_days == 1_000_000
+    assert config.retention.daily_days == 36525
     assert config.export.on_save
 
 
@@ -69,7 +69,7 @@ def test_everything_that_may_be_set() -> None:
         ("[tmux]\ntimeout_seconds = 0", "tmux.timeout_seconds must be"),
         ("[tmux]\ntimeout_seconds = nan", "tmux.timeout_seconds must be"),
         ("[tmux]\ntimeout_seconds = inf", "tmux.timeout_seconds must be"),
-        ("[retention]\ndaily_days = -1", "retention cannot be negative"),
+        ("[retention]\ndaily_days = -1", "retention must be from 0 to 100 years"),
         ("zone = 'Mars/Olympus'", "no time zone 'Mars/Olympus'"),
         ("zone = '../../etc/passwd'", "no time zone"),
         ("zone = ''", "no time zone ''"),
@@ -91,7 +91,7 @@ def test_each_mistake_gets_one_sentence(text: str | bytes, said: str) -> None:
 
 def test_a_file_that_cannot_be_read(private_home: object) -> None:
     with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
-        read_config(os.environ["HOME"])
+        read_config(os.environ["HOME"], home="/home/dev")
 
 
 @given(st.one_of(st.binary(max_size=60), st.text(max_size=60).map(str.encode)))
@@ -102,3 +102,26 @@ def test_no_content_at_all_is_anything_but_a_mistake_or_a_configuration(raw: byt
     except ConfigError as error:
         message = error.message
     assert "\n" not in message
+
+
+def test_a_file_that_was_named_has_to_be_there() -> None:
+    with pytest.raises(ConfigError, match="There is no configuration"):
+        read_config("/nowhere/config.toml", home="/home/dev", required=True)
+
+
+def test_a_tilde_is_the_users_home() -> None:
+    config = read("[tmux]\nsockets = ['~/sock']\n[export]\ntmux_state = ['~/a.json', '/b.json']")
+    assert config.tmux.sockets == ("/home/dev/sock",)
+    assert config.export.tmux_state == ("/home/dev/a.json", "/b.json")
+
+
+@pytest.mark.parametrize("text", ["roster = 'x'", "[tmux]\nsockets = ['']", "[export]\ntmux_persist_dir = '~x'"])
+def test_a_path_that_depends_on_where_we_are_is_a_mistake(text: str) -> None:
+    with pytest.raises(ConfigError, match="must be an absolute path"):
+        read(text)
+
+
+@pytest.mark.parametrize("text", ["daily_days = 1000000", "everything_hours = 99999999999", "hourly_days = -1"])
+def test_retention_stays_within_the_calendar(text: str) -> None:
+    with pytest.raises(ConfigError, match="retention must be"):
+        read(f"[retention]\n{text}")

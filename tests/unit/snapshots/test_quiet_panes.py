@@ -16,7 +16,7 @@ from tests.builders import a_capture, a_pane, a_snapshot, at
 
 def captured(seconds: float, *, active: float, known: PaneDetails | None = None, **pane: object) -> Capture:
     """A capture of one pane whose window last printed at `active`."""
-    capture = a_capture([a_pane(0, **pane)], seconds=seconds)
+    capture = a_capture([msgspec.structs.replace(a_pane(0), **pane)], seconds=seconds)
     panes = {"%0": known or PaneDetails(history_size=100)}
     details = msgspec.structs.replace(capture.details, panes=panes, window_activity={"@0": whole(at(active))})
     return msgspec.structs.replace(capture, details=details)
