@@ -44,7 +44,9 @@ def diff(before: Topology, after: Topology) -> list[Change]:
         ("pane", _panes(before, by_id=same), _panes(after, by_id=same)),
     ):
         changes += _compare(kind, left, right)
-    return changes
+    if same:  # across a restart, what moved is gone from one place and new in another
+        changes += _moved(before, after)
+    return [*changes, *_switched(before, after, by_id=same)]
 
 
 _Named = Mapping[str, tuple[str, Session | Window | Pane]]
@@ -107,6 +109,55 @@ def _panes(topology: Topology, *, by_id: bool) -> _Named:
 def _places(topology: Topology) -> list[tuple[str, Link]]:
     names = {each.id: each.name for each in topology.sessions}
     return [(f"{names[link.session]}:{link.index}", link) for link in topology.links]
+
+
+def _moved(before: Topology, after: Topology) -> Iterator[Change]:
+    """Yield the windows that are at other places now, and the panes that are in another window."""
+    for kind, named, old, new in (
+        ("window", _windows(after, by_id=True), _homes(before), _homes(after)),
+        ("pane", _panes(after, by_id=True), _pane_homes(before), _pane_homes(after)),
+    ):
+        for id in (each for each in new if each in old):
+            # By id: a session that got another name has not moved its windows.
+            if set(old[id]) != set(new[id]):
+                was, now = (", ".join(homes[id].values()) for homes in (old, new))
+                yield Change(kind=kind, target=named[id][0], change="changed", property="place", before=was, after=now)
+
+
+_Homes = dict[str, dict[object, str]]
+
+
+def _homes(topology: Topology) -> _Homes:
+    homes: _Homes = {}
+    for place, link in _places(topology):
+        homes.setdefault(link.window, {})[link.session, link.index] = place
+    return homes
+
+
+def _pane_homes(topology: Topology) -> _Homes:
+    windows = _windows(topology, by_id=True)
+    return {pane.id: {pane.window: windows[pane.window][0]} for pane in topology.panes}
+
+
+def _switched(before: Topology, after: Topology, *, by_id: bool) -> Iterator[Change]:
+    """Yield the sessions that show another of their windows."""
+    old, new = (_shown(topology, by_id=by_id) for topology in (before, after))
+    named = _sessions(after, by_id=by_id)
+    for key in (each for each in new if each in old):
+        if old[key] != new[key]:
+            yield Change(
+                kind="session",
+                target=named[key][0],
+                change="changed",
+                property="active_window",
+                before=old[key],
+                after=new[key],
+            )
+
+
+def _shown(topology: Topology, *, by_id: bool) -> dict[str, int]:
+    names = {each.id: each.name for each in topology.sessions}
+    return {link.session if by_id else names[link.session]: link.index for link in topology.links if link.active}
 
 
 def as_text(value: object) -> str:

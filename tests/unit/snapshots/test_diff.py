@@ -165,6 +165,48 @@ def test_sessions_and_windows() -> None:
     ]
 
 
+def two_windows() -> Topology:
+    """Two windows of a session, the first one shown."""
+    one = a_topology([a_pane(0), a_pane(1), a_pane(2, window="@1", index=0)])
+    other = replace(one.windows[0], id="@1", name="logs")
+    links = (*one.links, Link(session="$0", window="@1", index=1))
+    return replace(one, windows=(*one.windows, other), links=links)
+
+
+def test_a_window_that_moved() -> None:
+    before = two_windows()
+    after = replace(before, links=(before.links[0], replace(before.links[1], index=7)))
+    (change,) = diff(before, after)
+    assert (change.kind, change.target, change.property) == ("window", "work:7", "place")
+    assert (change.before, change.after) == ("work:1", "work:7")
+    linked = replace(before, links=(*before.links, Link(session="$0", window="@1", index=9)))
+    assert [(each.before, each.after) for each in diff(before, linked)] == [("work:1", "work:1, work:9")]
+
+
+def test_a_pane_that_moved_into_another_window() -> None:
+    before = two_windows()
+    after = replace(before, panes=(before.panes[0], replace(before.panes[1], window="@1"), before.panes[2]))
+    (change,) = diff(before, after)
+    assert (change.kind, change.target, change.property) == ("pane", "work:1.1", "place")
+    assert (change.before, change.after) == ("work:0", "work:1")
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_session_that_shows_another_window(restart: bool) -> None:
+    before = two_windows()
+    links = (replace(before.links[0], active=False, last=True), replace(before.links[1], active=True))
+    after = replace(before, links=links)
+    (change,) = diff(before, restarted(after) if restart else after)
+    assert (change.kind, change.target, change.property) == ("session", "work", "active_window")
+    assert (change.before, change.after) == (0, 1)
+
+
+def test_another_name_for_a_session_moves_nothing() -> None:
+    before = two_windows()
+    after = replace(before, sessions=(replace(before.sessions[0], name="play"),))
+    assert [each.property for each in diff(before, after)] == ["name"]
+
+
 @pytest.mark.parametrize(
     ("value", "text"), [("a b", "a b"), (None, "null"), (True, "true"), (["a", "b c"], '["a","b c"]'), ({}, "{}")]
 )

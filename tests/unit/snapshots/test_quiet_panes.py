@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,7 +15,7 @@ from perdure.snapshots.scrollback import unchanged_panes
 from tests.builders import a_capture, a_pane, a_snapshot, at
 
 
-def captured(seconds: float, *, active: float, known: PaneDetails | None = None, **pane: object) -> Capture:
+def captured(seconds: float, *, active: float, known: PaneDetails | None = None, **pane: Any) -> Capture:
     """A capture of one pane whose window last printed at `active`."""
     capture = a_capture([msgspec.structs.replace(a_pane(0), **pane)], seconds=seconds)
     panes = {"%0": known or PaneDetails(history_size=100)}
