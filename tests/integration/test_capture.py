@@ -89,14 +89,15 @@ def test_how_a_pane_ended(tmux: TmuxServer) -> None:
     tmux.run("new-window", "-d", "exec sleep 1000")
     wait_until(lambda: said(tmux, "#{pane_current_command}", "%3") == "sleep", "the program runs")
     os.kill(int(said(tmux, "#{pane_pid}", "%3")), signal.SIGTERM)
-    wait_until(lambda: tmux.run("list-panes", "-a", "-F", "#{pane_dead}") == b"0\n1\n1\n1\n", "three have ended")
+    format = "#{pane_dead} #{pane_dead_status} #{pane_dead_signal}"
+    ended = b"0  \n1 7 \n1 0 \n1  15\n"
+    wait_until(lambda: tmux.run("list-panes", "-a", "-F", format) == ended, "three have ended, and tmux knows how")
     seen = see(tmux)
     ends = {pane.id: (pane.dead, pane.exit_status, pane.exit_signal) for pane in seen.topology.panes}
     assert ends["%0"] == (False, None, None)
     assert ends["%1"] == (True, 7, None)
     assert ends["%2"] == (True, 0, None)
-    assert ends["%3"][0]
-    assert ends["%3"][2] == 15
+    assert ends["%3"] == (True, None, 15)
     assert seen.pane("%1").cwd == said(tmux, "#{pane_current_path}", "%1") == ""
     assert seen.pane_details("%1").processes == ()
     assert seen.pane("%1").start_command == '"exit 7"'

@@ -167,11 +167,55 @@ def test_a_truncated_manifest_costs_only_itself_and_is_written_anew(store: Store
     assert head[0] == id
 
 
-def test_a_save_replaces_a_truncated_manifest(store: Store) -> None:
+@pytest.mark.parametrize("spoilt", [b"", b'{"version":1,"snap', b'{"version":1,"snapshot":{"id":3}}'])
+def test_a_save_sets_a_manifest_that_cannot_be_read_aside(store: Store, spoilt: bytes) -> None:
     save(store, "a", 0)
-    os.truncate(store.shelf.path(a_server()), 100)
-    save(store, "a", 1)
+    path = store.shelf.path(a_server())
+    for name, second in (("a", 1), ("b", 1), ("b", 2)):
+        with open(path, "wb") as file:
+            file.write(spoilt)
+        save(store, name, second)
+    # Stamped with when something took its place; none of the same second is overwritten.
+    asides = [f"{path}.damaged-20261115T12000{end}" for end in ("1Z", "1Z.2", "2Z")]
+    for aside in asides:
+        with open(aside, "rb") as file:
+            assert file.read() == spoilt
+    assert sorted(os.listdir(store.shelf.directory)) == sorted(
+        os.path.basename(each) for each in (path, store.shelf.scrollback_path(a_server()), *asides)
+    )
     assert store.check() == ()
+
+
+def test_a_manifest_ahead_whose_contents_cannot_be_read_is_set_aside(store: Store, place: Place) -> None:
+    save(store, "a", 0)
+    write_manifest(place.state_dir, a_capture(session="b", seconds=5), {})
+    path = store.shelf.path(a_server())
+    with open(path, "rb") as file:
+        raw = file.read().replace(b'"topology":{', b'"topologie":{')
+    with open(path, "wb") as file:
+        file.write(raw)
+    save(store, "c", 6)
+    with open(f"{path}.damaged-20261115T120006Z", "rb") as file:
+        assert file.read() == raw
+    assert store.check() == ()
+
+
+def test_a_manifest_that_cannot_be_read_stays_when_nothing_can_take_its_place(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(store, "a", 0)
+    path = store.shelf.path(a_server())
+    os.truncate(path, 100)
+
+    def no_room(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr("os.fsync", no_room)
+        with pytest.raises(errors.StoreUnusable, match="No space left"):
+            save(store, "a", 1)
+    assert os.path.getsize(path) == 100
+    assert not [name for name in os.listdir(store.shelf.directory) if ".damaged-" in name]
 
 
 def test_lost_scrollback_comes_back_from_beside_the_manifest(store: Store, place: Place) -> None:

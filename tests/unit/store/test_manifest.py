@@ -145,9 +145,38 @@ def test_a_manifest_that_cannot_be_read_costs_only_itself(state: str, content: b
     found = list(read_manifests(state))
     assert [item.where for item in found if isinstance(item, Problem)] == [path]
     assert len(found) == 2
-    # And the next capture simply takes its place.
+    # And the next capture takes its place, without destroying it.
     keep(state, "a", 1)
     assert not [item for item in read_manifests(state) if isinstance(item, Problem)]
+    with open(f"{path}.damaged-20261115T120001Z", "rb") as file:
+        assert file.read() == content
+
+
+def test_what_was_set_aside_before_is_never_overwritten(state: str) -> None:
+    path = Shelf(state).path(a_server())
+    for content in (b"first", b"second"):
+        keep(state, "a", 0)
+        with open(path, "wb") as file:
+            file.write(content)
+        keep(state, "a", 1)
+    found = {}
+    for name in names(state):
+        if ".damaged-" in name:
+            with open(os.path.join(state, "latest", name), "rb") as file:
+                found[name.rpartition("-")[2]] = file.read()
+    assert found == {"20261115T120001Z": b"first", "20261115T120001Z.2": b"second"}
+
+
+def test_manifests_that_cannot_be_read_are_found_apart_from_those_of_known_servers(state: str) -> None:
+    servers = [a_server(name) for name in ("one", "two", "three")]
+    shelf = Shelf(state)
+    for server in servers:
+        write_manifest(state, a_capture(server=server), {})
+    assert shelf.unreadable() == []
+    for server in servers[:2]:
+        os.truncate(shelf.path(server), 50)
+    assert shelf.unreadable() == sorted(map(shelf.path, servers[:2]))
+    assert shelf.unreadable(but=[servers[0]]) == [shelf.path(servers[1])]
 
 
 def test_without_a_directory_there_is_nothing(state: str) -> None:
