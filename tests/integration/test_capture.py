@@ -84,8 +84,8 @@ def test_a_zoomed_window_has_two_layouts(tmux: TmuxServer) -> None:
 
 def test_how_a_pane_ended(tmux: TmuxServer) -> None:
     tmux.run("new-session", "-d", "-s", "a", "sleep 1000", ";", "set-option", "-g", "remain-on-exit", "on")
-    tmux.run("new-window", "-d", "exit 7")
-    tmux.run("new-window", "-d", "exit 0")
+    tmux.run("new-window", "-d", "sleep 0.2; exit 7")
+    tmux.run("new-window", "-d", "sleep 0.2; exit 0")
     tmux.run("new-window", "-d", "exec sleep 1000")
     wait_until(lambda: said(tmux, "#{pane_current_command}", "%3") == "sleep", "the program runs")
     os.kill(int(said(tmux, "#{pane_pid}", "%3")), signal.SIGTERM)
@@ -100,7 +100,7 @@ def test_how_a_pane_ended(tmux: TmuxServer) -> None:
     assert ends["%3"] == (True, None, 15)
     assert seen.pane("%1").cwd == said(tmux, "#{pane_current_path}", "%1") == ""
     assert seen.pane_details("%1").processes == ()
-    assert seen.pane("%1").start_command == '"exit 7"'
+    assert seen.pane("%1").start_command == '"sleep 0.2; exit 7"'
 
 
 def test_modes_and_the_alternate_screen(tmux: TmuxServer) -> None:
