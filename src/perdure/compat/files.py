@@ -9,6 +9,7 @@ from perdure.compat.tmux_state import to_json, to_manifest
 from perdure.errors import PerdureError, Refused
 from perdure.model.snapshot import Snapshot
 from perdure.model.text import encode
+from perdure.store.files import write_atomically
 
 #: User and group id.
 Owner = tuple[int, int]
@@ -54,7 +55,7 @@ def write_export(path: str, content: bytes, *, owner: Owner | None = None) -> No
         raise PerdureError(f"{path} could not be written: it is not a regular file.", path=path)
     try:
         _make_private(os.path.dirname(target))
-        _replace(target, content)
+        write_atomically(target, content)
     except OSError as error:
         raise PerdureError(f"{path} could not be written: {error.strerror}.", path=path) from error
 
@@ -74,27 +75,3 @@ def _make_private(directory: str) -> None:
     except FileExistsError:
         if not os.path.isdir(directory):
             raise
-
-
-def _replace(target: str, content: bytes) -> None:
-    directory, name = os.path.split(target)
-    draft = os.path.join(directory, f".{name}.{os.urandom(6).hex()}.tmp")
-    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with open(file, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(draft, target)
-    except BaseException:
-        os.unlink(draft)
-        raise
-    _flush_directory(directory)
-
-
-def _flush_directory(directory: str) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

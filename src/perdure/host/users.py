@@ -23,17 +23,17 @@ def current_user() -> User:
 
 def user_by_uid(uid: int) -> User | None:
     """Return the account with this number, None when there is none."""
-    try:
-        entry = pwd.getpwuid(uid)
-    except KeyError:
-        return None
-    return User(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, home=entry.pw_dir)
+    return _user(lambda: pwd.getpwuid(uid))
 
 
 def user_by_name(name: str) -> User | None:
     """Return the account of this name, None when there is none."""
+    return _user(lambda: pwd.getpwnam(name))
+
+
+def _user(find: Callable[[], pwd.struct_passwd]) -> User | None:
     try:
-        entry = pwd.getpwnam(name)
+        entry = find()
     except KeyError:
         return None
     return User(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, home=entry.pw_dir)
