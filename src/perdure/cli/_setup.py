@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ class Setup:
         self.config_path = places.config_path(os.environ, self.me.home)
         self._config: Config | None = None
         self._store: Store | None = None
+        #: The store where it can only be read, and what is still to be said about that.
+        self._read_only: tuple[Store, str] | None = None
 
     @property
     def config(self) -> Config:
@@ -61,10 +64,20 @@ class Setup:
             self._store = open_store(places.store_url(os.environ, self.state_dir), state_dir=self.state_dir)
         return self._store
 
+    @property
+    def readable(self) -> Store:
+        """The store for a command that only looks: one that cannot be written is said so, once, and read."""
+        store, sentence = self._for_reading()
+        if sentence:
+            print(f"perdure: {sentence}", file=sys.stderr)
+            self._read_only = store, ""
+        return store
+
     def close(self) -> None:
         """Let go of the store, if it was opened."""
-        if self._store is not None:
-            self._store.close()
+        for store in (self._store, self._read_only and self._read_only[0]):
+            if store is not None:
+                store.close()
 
     def ask(self, args: argparse.Namespace) -> list[Question]:
         """Ask the servers the arguments mean: one socket, everyone's, or this user's."""
@@ -105,11 +118,27 @@ class Setup:
 
         return Surroundings(config=self.config, host=self.host, me=self.me, view_of=view_of, earlier=self._earlier)
 
+    def _for_reading(self) -> tuple[Store, str]:
+        """Return the store, and the sentence to say when it can only be read."""
+        from perdure.errors import StoreDamaged, StoreTooNew, StoreUnusable
+
+        if self._read_only is not None:
+            return self._read_only
+        try:
+            return self.store, ""
+        except (StoreDamaged, StoreTooNew):
+            raise
+        except StoreUnusable as error:
+            from perdure.cli._reading import open_for_reading
+
+            self._read_only = open_for_reading(places.store_url(os.environ, self.state_dir), self.state_dir, error)
+            return self._read_only
+
     def _earlier(self, server: Server) -> Snapshot | None:
         from perdure.errors import StoreUnusable
 
         try:
-            return self.store.latest_snapshot(server)
+            return self._for_reading()[0].latest_snapshot(server)
         except StoreUnusable:
             return None  # looking works without a store; saving will say what is wrong with it
 

@@ -25,7 +25,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         from perdure.store.repair import repair
 
         actions = repair(url, setup.state_dir, now())
-    problems = _problems(setup)
+    problems = _problems(setup, repaired=args.repair)
     if args.json:
         print_json({"ok": not problems, "problems": problems, "repaired": actions})
     else:
@@ -41,9 +41,9 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 run = with_setup(_run)
 
 
-def _problems(setup: Setup) -> tuple[Problem, ...]:
+def _problems(setup: Setup, *, repaired: bool) -> tuple[Problem, ...]:
     try:
-        return setup.store.check()
+        return (setup.store if repaired else setup.readable).check()
     except StoreDamaged as error:
         return (Problem(where="database", what=error.message, repairable=True),)
 

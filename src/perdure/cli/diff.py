@@ -26,8 +26,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
-    before = find_snapshot(setup.store, args.a, uid=setup.me.uid, socket=args.socket)
-    later = None if args.b is None else find_snapshot(setup.store, args.b, uid=setup.me.uid, socket=args.socket)
+    before = find_snapshot(setup.readable, args.a, uid=setup.me.uid, socket=args.socket)
+    later = None if args.b is None else find_snapshot(setup.readable, args.b, uid=setup.me.uid, socket=args.socket)
     after = _live(setup, before) if later is None else later.topology
     changes = [_redacted(change) for change in diff(before.topology, after)]
     if args.json:

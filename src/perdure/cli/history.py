@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from perdure.cli._reading import name_unreadable
 from perdure.cli._setup import Setup, with_setup
 from perdure.cli.render import local, print_json, print_table
 from perdure.model.snapshot import SnapshotSummary
@@ -21,12 +22,15 @@ def _number(text: str) -> int:
 
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
-    snapshots = setup.store.list_snapshots(limit=args.limit)
+    snapshots = setup.readable.list_snapshots(limit=args.limit)
+    is_lacking = name_unreadable(setup.readable, snapshots)
     if args.json:
         print_json({"snapshots": [_row(each) for each in snapshots]})
     elif snapshots:
         columns = ["snapshot", "user", "socket", "taken", "last seen", "sessions", "windows", "panes", "agents", "from"]
         print_table(columns, [_cells(each) for each in snapshots], whole=["snapshot"])
+    elif is_lacking:
+        print("Nothing that is saved can be read. `perdure check` says more.")
     else:
         print("Nothing is saved yet. `perdure save` keeps what runs now.")
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from perdure.cli._reading import name_unreadable
 from perdure.cli._setup import Setup, with_setup
 from perdure.cli.missed import report, unanswered
 from perdure.cli.render import age, counted, print_json, printable
@@ -22,7 +23,8 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     running = [each.capture.topology for each in looked if isinstance(each, Looked)]
     panes, agents = sum(len(each.panes) for each in running), sum(each.agents for each in running)
     certain = sum(1 for each in running for pane in each.panes if pane.identity and pane.identity.certain)
-    last = _last_per_server(setup.store.list_snapshots())
+    last = _last_per_server(setup.readable.list_snapshots())
+    name_unreadable(setup.readable, last)
     newest = max((each.last_seen_at for each in last), default=None)
     if args.json:
         saved = {"panes": sum(each.panes for each in last), "agents": sum(each.agents for each in last)}

@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
-    snapshot = find_snapshot(setup.store, args.snapshot, uid=setup.me.uid, socket=args.socket)
+    snapshot = find_snapshot(setup.readable, args.snapshot, uid=setup.me.uid, socket=args.socket)
     panes = panes_at(snapshot.topology, args.target) if args.target is not None else snapshot.topology.panes
     if args.scrollback:
         return _print_scrollback(setup, snapshot, panes, as_json=args.json)
@@ -84,7 +84,7 @@ def _print_scrollback(setup: Setup, snapshot: Snapshot, panes: tuple[Pane, ...],
     details = snapshot.details.panes.get(panes[0].id)
     if details is None or details.scrollback is None:
         raise ScrollbackNotFound(f"No scrollback was kept of pane {panes[0].id} in snapshot {snapshot.id}.")
-    text = setup.store.read_scrollback(details.scrollback)
+    text = setup.readable.read_scrollback(details.scrollback)
     if as_json:
         print_json({"snapshot": snapshot.id, "pane_id": panes[0].id, "scrollback": text.decode(errors="replace")})
     else:

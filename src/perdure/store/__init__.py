@@ -11,19 +11,26 @@ if TYPE_CHECKING:
     from perdure.store.store import Store
 
 
-def open_store(url: str, *, state_dir: str) -> Store:
+def open_store(url: str, *, state_dir: str, read_only: bool = False) -> Store:
     """Return the store at `url`, made and brought up to date when necessary.
 
     `sqlite:///absolute/path` or `postgresql://…`. Manifests are kept under `state_dir`, which is made for the
     owner alone when it is missing. A database that has never held anything is filled from the manifests there.
     Raises `StoreUnusable`, or one of its kinds, when there is no way; no message ever holds a password.
+
+    With `read_only` no file or directory is made, changed or removed, and saving and pruning are refused. Where
+    there is no database the manifests alone answer. One that was not brought up to date is refused.
     """
+    if read_only:
+        from perdure.store.read_only import open_read_only
+
+        return open_read_only(url, state_dir)
     from perdure.store import migrations
     from perdure.store.files import private_directory
     from perdure.store.store import Store
 
     private_directory(state_dir)
-    driver = _connect(url)
+    driver = connect(url)
     try:
         is_new = migrations.bring_up_to_date(driver)
         store = Store(driver, state_dir)
@@ -46,15 +53,20 @@ def sqlite_path(url: str) -> str | None:
     return path
 
 
-def _connect(url: str) -> Driver:
+def connect(url: str, *, read_only: bool = False) -> Driver:
+    """Return a connection to the database at `url`."""
     path = sqlite_path(url)
     if path is not None:
+        if read_only:
+            from perdure.store.read_only_sqlite import NoDatabase, ReadOnlySQLite
+
+            return ReadOnlySQLite(path) if ReadOnlySQLite.is_there(path) else NoDatabase()
         from perdure.store.sqlite import SQLite
 
         return SQLite(path)
     if url.startswith(("postgresql://", "postgres://")):
         from perdure.store.postgres import Postgres
 
-        return Postgres(url)
+        return Postgres(url, read_only=read_only)
     # The address itself is not repeated: whatever it is, it may hold a password.
     raise errors.StoreUnusable("A store is addressed as sqlite:///absolute/path or postgresql://host/database.")

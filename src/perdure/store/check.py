@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 def problems(store: Store) -> Iterator[Problem]:
     """Yield everything that is wrong with a store. A snapshot whose parent was pruned is not."""
+    if store.unseen is not None:
+        yield store.unseen
     for line in store.driver.integrity():
         yield Problem(where="database", what=line, repairable=True)
     try:
@@ -86,7 +88,8 @@ def _manifests(store: Store) -> Iterator[Problem]:
     for found in read_manifests(store.state_dir):
         if isinstance(found, Problem):
             yield found
-    for manifest in manifests_ahead(store):
+    # What could not be looked at may well have what the rest lacks.
+    for manifest in manifests_ahead(store) if store.unseen is None else ():
         what = f"The database does not have all of snapshot {manifest.snapshot.id}."
         yield Problem(where=store.shelf.path(manifest.snapshot.server), what=what, repairable=True)
     directory = store.shelf.directory

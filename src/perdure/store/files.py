@@ -6,12 +6,15 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from time import sleep
 
 from perdure import errors
 
 _TRIES, _PAUSE = 200, 0.05
 TEMPORARY = ".tmp"
+#: With less than this SQLite cannot even make the index of its log.
+_ROOM = 65536
 
 
 def private_directory(path: str) -> None:
@@ -38,8 +41,11 @@ def private_file(path: str) -> None:
         os.fchmod(handle, 0o600)
 
 
-def write_atomically(path: str, data: bytes) -> None:
-    """Put `data` at `path`, for the owner alone, in one step that survives a power cut. Raises OSError."""
+def write_atomically(path: str, data: bytes, *, aside: str | None = None) -> None:
+    """Put `data` at `path`, for the owner alone, in one step that survives a power cut. Raises OSError.
+
+    With `aside`, what was there gets that name, once nothing but renaming is left to do.
+    """
     directory, name = os.path.split(path)
     temporary = os.path.join(directory, f".{name}.{os.getpid()}-{os.urandom(4).hex()}{TEMPORARY}")
     try:
@@ -49,6 +55,8 @@ def write_atomically(path: str, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(handle)
+        if aside is not None:
+            os.rename(path, aside)
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
@@ -95,4 +103,35 @@ def _lock(handle: int, directory: str) -> None:
 
 def cannot(what: str, path: str, verb: str, error: OSError) -> errors.StoreUnusable:
     """Return the sentence for a file operation that failed."""
-    return errors.StoreUnusable(f"{what} {path} cannot {verb}: {error.strerror or error}.", path=path)
+    cause = error.strerror or str(error)
+    return errors.StoreUnusable(f"{what} {path} cannot {verb}: {cause}.", path=path, cause=cause)
+
+
+def obstacle(path: str) -> str | None:
+    """Return why the file at `path`, or one beside it, cannot be written; None when there is no reason to be seen."""
+    directory = os.path.dirname(path)
+    try:
+        disk = os.statvfs(directory)
+    except OSError:
+        return None
+    if disk.f_flag & os.ST_RDONLY:
+        return "the file system is read-only"
+    # Some file systems do not count; and root may use what is held back from others.
+    free = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail
+    if disk.f_blocks and free * disk.f_frsize < _ROOM:
+        return "the disk is full"
+    if disk.f_files and not disk.f_ffree:
+        return "the disk has no room for another file"
+    if not os.access(directory, os.W_OK | os.X_OK):
+        return f"no file can be made in {directory}"
+    return "the file is read-only" if os.path.exists(path) and not os.access(path, os.W_OK) else None
+
+
+def damaged_name(path: str, now: datetime) -> str:
+    """Return the name under which what is damaged at `path` is kept: one that nothing has yet."""
+    wanted = f"{path}.damaged-{now.astimezone(UTC).strftime('%Y%m%dT%H%M%SZ')}"
+    name, number = wanted, 1
+    while os.path.lexists(name) or os.path.lexists(f"{name}-wal"):
+        number += 1
+        name = f"{wanted}.{number}"
+    return name

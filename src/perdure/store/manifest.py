@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 
@@ -23,7 +23,7 @@ from perdure.model.digest import digest_of
 from perdure.model.server import Server
 from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot
 from perdure.store import scrollback_file
-from perdure.store.files import TEMPORARY, cannot, locked, private_directory, write_atomically
+from perdure.store.files import TEMPORARY, cannot, damaged_name, locked, private_directory, write_atomically
 from perdure.store.inherit import with_scrollback
 from perdure.store.rows import canonical, coming_from, content_of, digests_of, packed, snapshot_id
 
@@ -81,13 +81,7 @@ class Shelf:
 
     def head(self, server: Server) -> tuple[str, datetime] | None:
         """Return (id, last seen) of a server's manifest without reading all of it; None when it cannot be read."""
-        try:
-            with open(self.path(server), "rb") as file:
-                head = msgspec.json.decode(file.read(), type=_Head)
-        except (OSError, msgspec.MsgspecError, UnicodeError):
-            return None
-        _refuse_newer(head.version)
-        return head.snapshot.id, head.snapshot.last_seen_at
+        return _head(self.path(server))
 
     def read(self, path: str) -> Manifest | None:
         """Return a manifest, None when there is none that can be read."""
@@ -99,8 +93,16 @@ class Shelf:
         except (OSError, msgspec.MsgspecError, UnicodeError):
             return None
 
+    def unreadable(self, but: Iterable[Server] = ()) -> list[str]:
+        """Return the paths of the manifests that cannot be read, apart from those of some servers."""
+        known = {manifest_name(server) for server in but}
+        return [path for path in self.everything() if _stem(path) not in known and not self._can_read(path)]
+
     def put(self, manifest: Manifest, texts: scrollback_file.PackedTexts) -> None:
-        """Make this the server's manifest. To be called while the shelf is held; raises `StoreUnusable`."""
+        """Make this the server's manifest; one there that cannot be read is set aside.
+
+        To be called while the shelf is held; raises `StoreUnusable`.
+        """
         path = self.path(manifest.snapshot.server)
         self._write(path, manifest, texts)
 
@@ -138,9 +140,24 @@ class Shelf:
             # The texts first: a crash in between leaves the older manifest without some of its texts, which the
             # database has, rather than the newer one without texts that are nowhere.
             scrollback_file.update(self.scrollback_path(server), wanted, texts)
-            write_atomically(path, msgspec.json.encode(manifest))
+            aside = damaged_name(path, manifest.snapshot.last_seen_at) if self._is_spoilt(path, manifest) else None
+            write_atomically(path, msgspec.json.encode(manifest), aside=aside)
         except OSError as error:
             raise cannot("The manifest", path, "be written", error) from error
+
+    def _is_spoilt(self, path: str, coming: Manifest) -> bool:
+        """Return whether there is something at `path` that cannot be read, and not only says the same."""
+        head = _head(path)
+        if head is None:
+            return os.path.lexists(path)
+        # All of it is read only when it is another snapshot: most saves find the same one.
+        return head[0] != coming.snapshot.id and self.read(path) is None
+
+    def _can_read(self, path: str) -> bool:
+        try:
+            return self.read(path) is not None
+        except errors.StoreTooNew:
+            return False
 
     def _named(self, prefix: str) -> list[str]:
         try:
@@ -254,6 +271,21 @@ def _snapshot(capture: Capture, id: str, taken_at: datetime) -> Snapshot:
 
 def _packer(scrollback: Mapping[str, bytes]) -> scrollback_file.PackedTexts:
     return lambda digests: {digest: packed(scrollback[digest]) for digest in digests if digest in scrollback}
+
+
+def _head(path: str) -> tuple[str, datetime] | None:
+    try:
+        with open(path, "rb") as file:
+            head = msgspec.json.decode(file.read(), type=_Head)
+    except (OSError, msgspec.MsgspecError, UnicodeError):
+        return None
+    _refuse_newer(head.version)
+    return head.snapshot.id, head.snapshot.last_seen_at
+
+
+def _stem(path: str) -> str:
+    """Return the `manifest_name` of the server a manifest is of."""
+    return os.path.basename(path).removesuffix(".json").partition("~")[0]
 
 
 def _refuse_newer(version: int) -> None:

@@ -23,6 +23,21 @@ def bring_up_to_date(driver: Driver) -> bool:
     return before == 0
 
 
+def is_in_use(driver: Driver) -> bool:
+    """Return whether the database holds our tables, as this program knows them; False for one that never did.
+
+    Changes nothing. Raises `StoreTooNew`, and `StoreUnusable` when steps are missing.
+    """
+    found, newest = version(driver), max(known(driver.dialect))
+    _refuse_newer(found, newest)
+    if found < newest and (found or driver.has_table("snapshots")):
+        raise errors.StoreUnusable(
+            f"The store has to be brought up to date first (schema {found}, this perdure reads {newest}); "
+            "any command does that where the store can be written."
+        )
+    return found == newest
+
+
 def version(driver: Driver) -> int:
     """Return the number of the last step the database has seen, 0 for none."""
     if not driver.has_table("schema_versions"):

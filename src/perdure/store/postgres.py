@@ -22,17 +22,19 @@ _PATIENCE = "10s"
 
 
 class Postgres:
-    """A `Driver` over one PostgreSQL connection."""
+    """A `Driver` over one PostgreSQL connection; with `read_only` the server refuses every change."""
 
     dialect = "postgres"
     files: Sequence[str] = ()
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, read_only: bool = False) -> None:
         self._secrets = _secrets(url)
         self._name = _name(url)
         try:
             self._connection = psycopg.connect(_with_defaults(url), autocommit=True)
             self._connection.execute("SET client_encoding TO 'UTF8'")
+            if read_only:
+                self._connection.execute("SET default_transaction_read_only TO on")
         except psycopg.Error as error:
             # Not chained: libpq's own text may repeat parts of the address.
             raise self._unusable(error) from None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 
 from perdure import errors
 from perdure.model.snapshot import CAPTURED, Problem
 from perdure.store import check, open_store, sqlite_path
-from perdure.store.files import cannot, locked, private_directory
+from perdure.store.files import cannot, damaged_name, locked, private_directory
 from perdure.store.manifest import Manifest, manifest_name, read_manifests
 from perdure.store.rows import coming_from, stamp
 from perdure.store.store import Store
@@ -52,7 +52,7 @@ def _is_damaged(url: str, state_dir: str) -> bool:
 def _set_aside(path: str, now: datetime) -> str:
     from perdure.store.sqlite import beside
 
-    aside = free_name(f"{path}.damaged-{_compact(now)}")
+    aside = damaged_name(path, now)
     # The database last: until then it is still where it was, and a repair that is cut short can begin again.
     for old, new in reversed(tuple(zip(beside(path), beside(aside), strict=True))):
         try:
@@ -62,15 +62,6 @@ def _set_aside(path: str, now: datetime) -> str:
         except OSError as error:
             raise cannot("The damaged database", old, "be set aside", error) from error
     return aside
-
-
-def free_name(wanted: str) -> str:
-    """Return `wanted`, or the first name made from it that nothing has yet."""
-    name, number = wanted, 1
-    while os.path.lexists(name) or os.path.lexists(f"{name}-wal"):
-        number += 1
-        name = f"{wanted}.{number}"
-    return name
 
 
 def _salvage(store: Store, aside: str) -> Iterator[str]:
@@ -128,7 +119,7 @@ def _bad_manifests(store: Store, now: datetime) -> Iterator[str]:
     """Set unreadable manifests aside and write them anew from the database, where it knows the server."""
     bad = [found.where for found in read_manifests(store.state_dir) if isinstance(found, Problem) and found.repairable]
     for path in bad:
-        aside = free_name(f"{path}.damaged-{_compact(now)}")
+        aside = damaged_name(path, now)
         with store.shelf.held(now):
             os.rename(path, aside)
         yield f"Set the damaged manifest aside as {aside}."
@@ -155,10 +146,6 @@ def _modes(store: Store) -> Iterator[str]:
             with suppress(OSError):
                 os.chmod(path, mode & 0o700)
                 yield f"Closed {path} to other users."
-
-
-def _compact(now: datetime) -> str:
-    return now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
 
 
 def _counted(count: int, noun: str) -> str:

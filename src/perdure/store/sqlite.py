@@ -10,10 +10,11 @@ from time import sleep
 
 from perdure import errors
 from perdure.store.driver import Row, Value
-from perdure.store.files import private_directory, private_file
+from perdure.store.files import obstacle, private_directory, private_file
 
 _OLDEST = (3, 35, 0)
-_PATIENCE = 10.0
+#: How long, in seconds, to wait for a lock.
+PATIENCE = 10.0
 _TRIES, _PAUSE = 100, 0.1
 
 _CAUSES = {
@@ -28,6 +29,9 @@ _CAUSES = {
     sqlite3.SQLITE_TOOBIG: "a snapshot is too big for it",
     sqlite3.SQLITE_NOMEM: "there is not enough memory",
 }
+#: What SQLite says when a file cannot be made, changed or made longer; why it does not say.
+_UNWRITABLE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR}
+_UNREADABLE = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS}
 _DAMAGE = {
     sqlite3.SQLITE_CORRUPT: "it is damaged",
     sqlite3.SQLITE_NOTADB: "it is not a database",
@@ -47,7 +51,7 @@ class SQLite:
         # SQLite gives the files it makes beside the database the database's own mode.
         private_file(path)
         with self._translated():
-            self._connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+            self._connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
         try:
             self._prepare()
         except BaseException:
@@ -144,5 +148,6 @@ def translated(path: str, error: sqlite3.DatabaseError) -> errors.StoreUnusable:
             f"The database {path} cannot be used: {cause}; `perdure check --repair` sets it aside and rebuilds it.",
             path=path,
         )
-    cause = _CAUSES.get(primary or 0, str(error))
-    return errors.StoreUnusable(f"The database {path} cannot be used: {cause}.", path=path)
+    is_about_writing = primary in _UNWRITABLE and code not in _UNREADABLE
+    cause = (obstacle(path) if is_about_writing else None) or _CAUSES.get(primary or 0, str(error))
+    return errors.StoreUnusable(f"The database {path} cannot be used: {cause}.", path=path, cause=cause)

@@ -24,6 +24,9 @@ _PRUNED_AT = "pruned_at"
 class Store:
     """A `SnapshotStore`; `open_store` makes one."""
 
+    #: What of the database could not be looked at, when there is such a part.
+    unseen: Problem | None = None
+
     def __init__(self, driver: Driver, state_dir: str) -> None:
         self.driver = driver
         self.state_dir = state_dir

@@ -211,7 +211,7 @@ def test_a_lock_that_stays_is_one_sentence(place: Place) -> None:
     holder = place.open()
     first = save(holder, "a", 0)
     with holder.driver.transaction():
-        program = "import perdure.store.sqlite as s; s._PATIENCE = 0.1\nsave(store(), 'b', 1)"
+        program = "import perdure.store.sqlite as s; s.PATIENCE = 0.1\nsave(store(), 'b', 1)"
         done = in_a_child(place, program)
     assert_one_sentence(done)
     assert "locked" in done.stdout

@@ -1,0 +1,97 @@
+"""A store that is only read: for disks that are full or read-only, and for whoever must not write."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from perdure import errors
+from perdure.model.server import Server
+from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot, SnapshotSummary
+from perdure.store import connect, migrations
+from perdure.store.driver import Driver
+from perdure.store.manifest import Manifest, read_manifests
+from perdure.store.read_only_sqlite import NoDatabase, ReadOnlySQLite
+from perdure.store.rows import counts_of
+from perdure.store.store import Store
+
+
+def open_read_only(url: str, state_dir: str) -> Store:
+    """Return the store at `url` as it stands. What `open_store` says of `read_only` holds."""
+    driver = connect(url, read_only=True)
+    try:
+        if migrations.is_in_use(driver):
+            return ReadOnlyStore(driver, state_dir, unseen=_unread_log(driver))
+    except BaseException:
+        driver.close()
+        raise
+    driver.close()
+    empty = NoDatabase()
+    migrations.bring_up_to_date(empty)
+    return ReadOnlyStore(empty, state_dir, unseen=_NO_DATABASE)
+
+
+class ReadOnlyStore(Store):
+    """A `SnapshotStore` that refuses to save and to prune.
+
+    Nobody can take manifests into its database, so what they are ahead by is laid over what the database says.
+    """
+
+    def __init__(self, driver: Driver, state_dir: str, *, unseen: Problem | None) -> None:
+        super().__init__(driver, state_dir)
+        self.unseen = unseen
+
+    def save_snapshot(
+        self, capture: Capture, scrollback: Mapping[str, bytes] | None, *, origin: str = CAPTURED
+    ) -> Saved:
+        raise errors.StoreUnusable("The store is only read here: nothing can be saved in it.")
+
+    def prune_snapshots(self, doomed: Collection[str], now: datetime) -> int:
+        raise errors.StoreUnusable("The store is only read here: nothing can be removed from it.")
+
+    def get_snapshot(self, id: str) -> Snapshot:
+        found = super().get_snapshot(id)
+        return self._ahead().get(found.id, found)
+
+    def list_snapshots(
+        self, *, server: Server | None = None, before: datetime | None = None, limit: int | None = None
+    ) -> tuple[SnapshotSummary, ...]:
+        kept = super().list_snapshots(server=server, before=before, limit=limit)
+        ahead = self._ahead()
+        lines = [line for line in kept if line.id not in ahead]
+        lines += [
+            _summary(each)
+            for each in ahead.values()
+            if (server is None or each.server.key == server.key) and (before is None or each.last_seen_at < before)
+        ]
+        lines.sort(key=lambda line: (line.last_seen_at, line.taken_at), reverse=True)
+        return tuple(lines[:limit])
+
+    def _ahead(self) -> dict[str, Snapshot]:
+        """By id what the manifests have and the database has not, or not as late."""
+        found = [each.snapshot for each in read_manifests(self.state_dir) if isinstance(each, Manifest)]
+        found.sort(key=lambda snapshot: snapshot.last_seen_at)
+        return {each.id: each for each in found if self.is_ahead(each.id, each.last_seen_at)}
+
+
+_NO_DATABASE = Problem(
+    where="database", what="There is none that was ever used; the manifests alone were read.", repairable=False
+)
+
+
+def _unread_log(driver: Driver) -> Problem | None:
+    if not isinstance(driver, ReadOnlySQLite) or driver.unread_log is None:
+        return None
+    what = "This log of the database cannot be read here; what only the log holds was not looked at."
+    return Problem(where=driver.unread_log, what=what, repairable=False)
+
+
+def _summary(snapshot: Snapshot) -> SnapshotSummary:
+    return SnapshotSummary(
+        id=snapshot.id,
+        server=snapshot.server,
+        origin=snapshot.origin,
+        taken_at=snapshot.taken_at,
+        last_seen_at=snapshot.last_seen_at,
+        **counts_of(snapshot.topology),
+    )
