@@ -63,6 +63,7 @@ def test_what_was_kept_while_the_database_was_away_is_taken_in(perdure: Perdure,
     away = {"PERDURE_STORE": "postgresql://me:hunter2@127.0.0.1:1/none"}
     ran = perdure("save", "--json", env=away)
     assert ran.code == 5
+    assert "refused" in ran.err
     assert "hunter2" not in ran.out + ran.err
     tmux.run("new-session", "-d", "-s", "three")
     save(perdure)
