@@ -47,6 +47,9 @@ class SQLite:
         self.path = path
         if sqlite3.sqlite_version_info < _OLDEST:
             raise errors.StoreUnusable(f"SQLite 3.35 or newer is needed; this Python has {sqlite3.sqlite_version}.")
+        if os.path.exists(path) and not os.path.isfile(path):
+            # Were a device taken for a damaged database, mending would move it away.
+            raise errors.StoreUnusable(f"The database {path} cannot be used: it is not a regular file.", path=path)
         private_directory(os.path.dirname(path))
         # SQLite gives the files it makes beside the database the database's own mode.
         private_file(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -348,3 +349,13 @@ def test_manifests_do_not_change_when_the_database_does_not(place: Place) -> Non
     (after,) = read_manifests(place.state_dir)
     assert isinstance(after, Manifest)
     assert before == after
+
+
+def test_what_is_no_regular_file_is_neither_opened_nor_set_aside(place: Place) -> None:
+    os.mkdir(place.state_dir, 0o700)
+    os.mkfifo(place.path)
+    with pytest.raises(errors.StoreUnusable, match="not a regular file"):
+        place.open()
+    with pytest.raises(errors.StoreUnusable, match="not a regular file"):
+        repair(place.url, place.state_dir, at(0))
+    assert stat.S_ISFIFO(os.lstat(place.path).st_mode)
