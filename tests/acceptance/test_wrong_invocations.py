@@ -185,7 +185,10 @@ def test_a_file_without_an_end_is_not_read_to_it(perdure: Perdure) -> None:
 
 
 def test_a_socket_that_is_something_else_is_no_server(perdure: Perdure, private_home: PrivateHome) -> None:
-    for path in ("/dev/null", private_home.home, os.path.join(private_home.home, "none"), NO_TEXT, "a\nb"):
+    plain = os.path.join(private_home.home, "plain")
+    with open(plain, "wb"):
+        pass
+    for path in (plain, private_home.home, os.path.join(private_home.home, "none"), NO_TEXT, "a\nb"):
         (line,) = only_json(perdure.ok("save", "--socket", path, "--json"))["servers"]
         assert (line["result"], line["reason"]) == ("kept", "no-server")
         assert only_json(perdure.ok("ls", "--socket", path, "--json")) == {"panes": []}

@@ -39,17 +39,19 @@ _LOGIN = re.compile(r"([^:/\s]+):(?!\d+$)(?!/).+")
 # `--api-key VALUE`, `--token=VALUE`, `OPENAI_API_KEY=VALUE` inside running text, as far as the value.
 # A word before a space is only a name when it starts with a dash: prose may say "the key is here".
 _NAME = re.compile(r"(?<![\w-])(?P<name>(?P<dash>--?)?\w[\w-]*)(?P<gap>=|(?(dash)\s+(?!-)|(?!)))(?=\S)")
+# No quantifier here is possessive, for the first Pythons that know them get them wrong; what is repeated is therefore
+# made of parts of which only one fits at any place, so that nothing is tried twice.
 # A word as a shell reads it, quoted and unquoted pieces without a space between them; the same from within a quote.
-_PIECES = r"""(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|\\.|[^\s"'\\])*+"""
+_PIECES = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|\\.|[^\s"'\\])*"""
 _WORD = re.compile(_PIECES + r"\S*", re.DOTALL)
 _REST = {
-    '"': re.compile(r'(?:[^"\\]|\\.)*+"' + _PIECES, re.DOTALL),
-    "'": re.compile(r"[^']*+'" + _PIECES, re.DOTALL),
+    '"': re.compile(r'(?:[^"\\]|\\.)*"' + _PIECES, re.DOTALL),
+    "'": re.compile(r"[^']*'" + _PIECES, re.DOTALL),
 }
 # `"api_key": "VALUE"`, and the same with its quotes escaped for a shell.
-_JSON = re.compile(r"""(?P<name>"[\w.-]+")(?P<gap>\s*:\s*)(?P<value>"(?:[^"\\]|\\.)*+")""", re.DOTALL)
+_JSON = re.compile(r"""(?P<name>"[\w.-]+")(?P<gap>\s*:\s*)(?P<value>"(?:[^"\\]|\\.)*")""", re.DOTALL)
 _ESCAPED_JSON = re.compile(
-    r"""(?P<name>\\"[\w.-]+\\")(?P<gap>\s*:\s*)(?P<value>\\"(?:[^"\\]|\\\\\\.|\\(?!"))*+\\")""", re.DOTALL
+    r"""(?P<name>\\"[\w.-]+\\")(?P<gap>\s*:\s*)(?P<value>\\"(?:[^"\\]|\\\\\\"|\\(?!"|\\\\"))*\\")""", re.DOTALL
 )
 # `X-Api-Key: VALUE`, `Authorization: SCHEME VALUE`, `Cookie: a=VALUE` as a whole argument.
 _HEADER = re.compile(
