@@ -138,9 +138,13 @@ def test_a_dead_pane_is_kept_as_dead(perdure: Perdure, tmux: TmuxServer, private
     tmux.run("set-option", "-g", "remain-on-exit", "on")
     tmux.run("split-window", "-t", "d", "-c", private_home.home, "sh", "-c", "exit 7")
     wait_for(lambda: tmux.show("#{pane_dead}", "d:0.1") == "1", "the pane's end")
+    tmux.run("run-shell", "sleep 0.5")
+    # On a busy machine tmux 3.3a at times never learns how a program ended: then nobody can know.
+    status = tmux.show("#{pane_dead_status}", "d:0.1")
+    assert status in ("7", "")
     assert save(perdure)["panes"] == 2
     dead = next(each for each in topology(perdure)["panes"] if each["index"] == 1)
-    assert (dead["dead"], dead["exit_status"]) == (True, 7)
+    assert (dead["dead"], dead["exit_status"]) == (True, 7 if status else None)
     assert dead["start_path"] == os.path.realpath(private_home.home)
     row = only_json(perdure.ok("ls", "--json"))["panes"][1]
     assert (row["dead"], row["agent"]) == (True, None)
