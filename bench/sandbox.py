@@ -31,7 +31,6 @@ class Sandbox:
             "LANG": "C.UTF-8",
             "SHELL": "/bin/sh",
             "TERM": "xterm-256color",
-            "PERDURE_CONFIG": os.path.join(root, "no-config.toml"),
         }
 
     def directory(self, name: str) -> str:
