@@ -94,7 +94,7 @@ def test_without_git_the_same_kind_of_files_is_found() -> None:
         "pip install --extra-" + "index-url=x",
         "cd /home/" + "zoe/src",
         "/Users/" + "zoe",
-        "HOME=/root/" + ".config",
+        "HOME=/root" + "/.config",
     ],
 )
 def test_a_telling_line_is_found(text: str) -> None:
