@@ -59,16 +59,21 @@ def _warm_up(setup: Setup) -> None:
 
 
 def keep(setup: Setup, looked: Sequence[Looked | Missed], at: datetime, *, exports: bool = True) -> list[SaveResult]:
-    """Save what was looked at. When the store cannot take it, the manifests still do, and every result says so."""
+    """Save what was looked at. What the store cannot take, the manifests still do, and its result says so."""
     from perdure.errors import StoreUnusable
     from perdure.snapshots.save import prune, save, unsaved
 
     try:
         results = save(looked, setup.store)
+    except StoreUnusable as error:
+        results = unsaved(looked, error)
+    if any(each.reason == "store" for each in results):
+        _keep_manifests(setup, looked, results)
+        return results
+    try:
         prune(setup.store, setup.config, at)
     except StoreUnusable as error:
-        _keep_manifests(setup, looked)
-        return unsaved(looked, error)
+        print(f"perdure: saved, but older snapshots could not be let go of: {error.message}", file=sys.stderr)
     if exports and setup.config.export.on_save:
         from perdure.cli.export import export_all
 
@@ -76,18 +81,20 @@ def keep(setup: Setup, looked: Sequence[Looked | Missed], at: datetime, *, expor
     return results
 
 
-def _keep_manifests(setup: Setup, looked: Sequence[Looked | Missed]) -> None:
+def _keep_manifests(setup: Setup, looked: Sequence[Looked | Missed], results: Sequence[SaveResult]) -> None:
     """Write the captures down beside the database, so that one that is broken does not cost them."""
     from perdure.errors import StoreUnusable
     from perdure.snapshots.look import Looked
     from perdure.store.manifest import write_manifest
 
-    for each in looked:
-        if isinstance(each, Looked):
+    for each, result in zip(looked, results, strict=True):
+        if isinstance(each, Looked) and result.reason == "store":
             try:
                 write_manifest(setup.state_dir, each.capture, each.scrollback)
             except (OSError, StoreUnusable) as error:
                 print(f"perdure: the manifest could not be written either: {str(error).rstrip('.')}.", file=sys.stderr)
+            else:
+                print("perdure: kept in the manifest; the next save that can takes it into the store.", file=sys.stderr)
 
 
 def exit_code(results: Sequence[SaveResult], *, one_socket: bool) -> int:

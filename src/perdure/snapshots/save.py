@@ -37,7 +37,13 @@ class SaveResult(Struct, frozen=True, kw_only=True):
 
 def save(looked: Sequence[Looked | Missed], store: SnapshotStore) -> list[SaveResult]:
     """Keep every capture, and say for each server what became of it. A server that was missed loses nothing."""
-    return [_kept(each, store) if isinstance(each, Missed) else _saved(each, store) for each in looked]
+    results = []
+    for each in looked:
+        try:
+            results.append(_kept(each, store) if isinstance(each, Missed) else _saved(each, store))
+        except StoreUnusable as error:
+            results += unsaved([each], error)
+    return results
 
 
 def _saved(looked: Looked, store: SnapshotStore) -> SaveResult:

@@ -1,0 +1,110 @@
+"""What a save comes to for each server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+import pytest
+
+from perdure.errors import StoreUnusable
+from perdure.model.config import Config
+from perdure.model.server import Server
+from perdure.model.snapshot import CAPTURED, Capture, Miss, Missed, Saved
+from perdure.snapshots.look import Looked
+from perdure.snapshots.save import prune, save, unsaved
+from perdure.store import open_store
+from perdure.store.store import Store
+from tests.builders import a_capture, a_pane, a_server, an_identity, at
+from tests.conftest import PrivateHome
+
+
+@pytest.fixture
+def store(private_home: PrivateHome) -> Iterator[Store]:
+    opened = open_store(f"sqlite://{private_home.state}/p.db", state_dir=private_home.state)
+    yield opened
+    opened.close()
+
+
+def looked(capture: Capture) -> Looked:
+    return Looked(capture=capture, scrollback={})
+
+
+def missed(server: Server, reason: Miss) -> Missed:
+    return Missed(server=server, reason=reason, message="Something is the matter.")
+
+
+def test_new_and_unchanged(store: Store) -> None:
+    capture = a_capture([a_pane(0, identity=an_identity()), a_pane(1)])
+    (first,) = save([looked(capture)], store)
+    assert (first.result, first.reason, first.sessions, first.windows, first.panes) == ("saved", None, 1, 1, 2)
+    assert first.agents == 1
+    (again,) = save([looked(msgspec.structs.replace(capture, taken_at=at(5)))], store)
+    assert (again.result, again.snapshot) == ("unchanged", first.snapshot)
+
+
+@pytest.mark.parametrize(
+    ("reason", "result"),
+    [
+        (Miss.NO_SERVER, "kept"),
+        (Miss.EMPTY, "kept"),
+        (Miss.UNREACHABLE, "failed"),
+        (Miss.INCOMPLETE, "failed"),
+        (Miss.REFUSED, "failed"),
+    ],
+)
+def test_a_missed_server_keeps_what_it_had(store: Store, reason: Miss, result: str) -> None:
+    (before,) = save([looked(a_capture())], store)
+    (after,) = save([missed(a_server(), reason)], store)
+    assert (after.result, after.reason, after.snapshot) == (result, reason.value, before.snapshot)
+    assert (after.sessions, after.windows, after.panes) == (1, 1, 1)
+    assert len(store.list_snapshots()) == 1
+
+
+def test_a_missed_server_that_never_had_anything(store: Store) -> None:
+    (only,) = save([missed(a_server(), Miss.NO_SERVER)], store)
+    assert (only.result, only.snapshot, only.panes) == ("kept", None, 0)
+
+
+class Picky(Store):
+    """A store that does not take one server."""
+
+    def save_snapshot(
+        self, capture: Capture, scrollback: Mapping[str, bytes] | None, *, origin: str = CAPTURED
+    ) -> Saved:
+        if capture.server.socket.endswith("bad"):
+            raise StoreUnusable("The disk is full.")
+        return super().save_snapshot(capture, scrollback, origin=origin)
+
+
+def test_a_server_the_store_cannot_take_costs_only_itself(store: Store) -> None:
+    servers = [a_server("one"), a_server("bad"), a_server("two")]
+    results = save([looked(a_capture(server=server)) for server in servers], Picky(store.driver, store.state_dir))
+    assert [each.result for each in results] == ["saved", "failed", "saved"]
+    assert (results[1].reason, results[1].message) == ("store", "The disk is full.")
+
+
+def test_without_a_store_every_server_is_unsaved() -> None:
+    everything: list[Looked | Missed] = [looked(a_capture()), missed(a_server("other"), Miss.NO_SERVER)]
+    results = unsaved(everything, StoreUnusable("It is gone."))
+    assert [(each.result, each.reason, each.snapshot) for each in results] == [("failed", "store", None)] * 2
+
+
+def test_old_snapshots_go_at_most_once_an_hour(store: Store) -> None:
+    year = 365 * 86400
+    for number, session in enumerate(["a", "b", "c"]):
+        store.save_snapshot(a_capture(session=session, seconds=number * 60), {})
+    assert prune(store, Config(), at(year)) == 2
+    store.save_snapshot(a_capture(session="d", seconds=200), {})
+    assert prune(store, Config(), at(year + 1800)) == 0
+    assert prune(store, Config(), at(year + 3600)) == 1
+    assert [line.sessions for line in store.list_snapshots()] == [1]
+
+
+def test_days_begin_where_the_configuration_says(store: Store) -> None:
+    # Ten and almost noon in UTC: one day there, two in Auckland.
+    store.save_snapshot(a_capture(session="a", seconds=-3600 * 2), {})
+    store.save_snapshot(a_capture(session="b", seconds=-60), {})
+    month = 30 * 86400
+    assert prune(store, Config(zone="Pacific/Auckland"), at(month)) == 0
+    assert prune(store, Config(zone="UTC"), at(month + 7200)) == 1
