@@ -144,6 +144,9 @@ class SnapshotStore(Protocol):
     def latest_snapshot(self, server: Server) -> Snapshot | None:
         """Return the last good captured snapshot that can be read, None when there never was one."""
 
+    def servers(self, *, host: str, uid: int) -> tuple[Server, ...]:
+        """Return every server of a user on a machine that has a captured snapshot."""
+
     def get_snapshot(self, id: str) -> Snapshot:
         """Return a snapshot by its id or an unambiguous beginning of it."""
 

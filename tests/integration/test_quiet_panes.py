@@ -48,6 +48,18 @@ def test_a_quiet_pane_is_not_asked_again(tmux: TmuxServer, perdure: Perdure, pri
     assert "once" in shown(perdure, "quiet")
 
 
+def test_a_pane_that_was_reset_is_read_again(tmux: TmuxServer, perdure: Perdure) -> None:
+    tmux.run("new-session", "-d", "-s", "reset", "echo gone soon; exec cat")
+    until(tmux, "=reset:", "gone soon")
+    time.sleep(1.1)
+    perdure.ok("save")
+    assert "gone soon" in shown(perdure, "reset")
+    # Prints nothing, so that tmux notes no activity; moves what was on the screen into the history.
+    tmux.run("send-keys", "-R", "-t", "=reset:", ";", "clear-history", "-t", "=reset:")
+    perdure.ok("save")
+    assert perdure("show", "latest", "reset", "--scrollback").code == 3
+
+
 def clients_of_a_save(perdure: Perdure, places: PrivateHome) -> int:
     """How many tmux processes one save starts, by a `tmux` that comes first on the PATH and counts."""
     folder = os.path.join(places.root, "count")

@@ -23,8 +23,8 @@ from perdure.agents._json import decode_object, text
 from perdure.model.identity import Evidence, Identity
 from perdure.ports import HostView, Sighting
 
-#: More claims than this help nobody to tell panes in one directory apart.
-_MOST_GUESSES = 8
+#: How many transcripts of a directory are read. Not few: one left out is one that cannot speak against a claim.
+_MOST_READ = 500
 #: SessionEnd reasons after which the process lives on in another conversation.
 _MOVED_ON = frozenset({"clear", "resume"})
 
@@ -41,12 +41,14 @@ class Search:
         self._home = config_home(sighting.process, host)
         self._profile = profile(sighting.process, host)
         self._because: list[str] = []
-        self._left = False
+        self._left: set[str] = set()
 
     def identities(self) -> Sequence[Identity]:
         """Return every identity the evidence allows, best first, the last without a conversation."""
         found = self._registered() or self._hooked() or self._launched_or_guessed()
-        nothing = Identity(agent=self._agent, profile=self._profile, because=tuple(self._because))
+        nothing = Identity(
+            agent=self._agent, profile=self._profile, because=tuple(self._because), left=tuple(sorted(self._left))
+        )
         return (*found, nothing)
 
     def _registered(self) -> list[Identity]:
@@ -64,8 +66,8 @@ class Search:
         self._note("the last hook record names the conversation")
         return [self._identity(conversation, Evidence.HOOK, certain=True, fresh=True)]
 
-    def _last_hook(self) -> tuple[str | None, bool]:
-        """The conversation of the newest record, and whether the process is known to have left one for another."""
+    def _last_hook(self) -> tuple[str | None, set[str]]:
+        """The conversation of the newest record, and those the process is known to have left since."""
         ended: set[str] = set()
         for payload in self._host.hooks(self._agent, self._process):
             record = decode_object(payload) or {}
@@ -76,11 +78,11 @@ class Search:
                 ended.add(conversation)
             elif conversation in ended:
                 self._note("the last hook record ends a conversation; the next one is not recorded")
-                return None, True
+                return None, ended
             else:
-                return conversation, False
+                return conversation, ended - {conversation}
         self._note("no hook record of this process")
-        return None, bool(ended)
+        return None, ended
 
     def _launched_or_guessed(self) -> list[Identity]:
         launch = read_launch(self._process)
@@ -96,9 +98,11 @@ class Search:
         written = self._host.modified_at(path) if path else None
         newer = [other for other in others if written is None or other[0] > written]
         # Leaving a conversation writes its costs; that is a trace of this process when it came after its start.
-        left = self._left or bool(
+        left = bool(self._left) or bool(
             path and written and written >= self._process.started_at and is_closed(path, self._host)
         )
+        if left:
+            self._left.add(conversation)
         lost = path is None and launch.given is None
         self._note("the command line names a conversation")
         for doubt, why in (
@@ -127,7 +131,7 @@ class Search:
 
     def _agreeing(self, found: list[Candidate], cwd: str) -> Iterator[Candidate]:
         here = self._host.physical(cwd)
-        for candidate in found[:_MOST_GUESSES]:
+        for candidate in found[:_MOST_READ]:
             # A conversation whose worktree is gone moves to where it was last, and keeps where it began.
             places = (place(candidate[2], self._host) for place in (started_in, last_in))
             if any(self._is_here(place, here) for place in places):
@@ -143,9 +147,20 @@ class Search:
             self._note("no transcript was written in this directory since the process started")
             return []
         self._note("guessed by directory and time of writing")
-        return [self._identity(found[1], Evidence.GUESS, certain=False, fresh=False) for found in candidates]
+        return [
+            self._identity(conversation, Evidence.GUESS, certain=False, fresh=False, written_at=written)
+            for written, conversation, _ in candidates
+        ]
 
-    def _identity(self, conversation: str, evidence: Evidence, *, certain: bool, fresh: bool) -> Identity:
+    def _identity(
+        self,
+        conversation: str,
+        evidence: Evidence,
+        *,
+        certain: bool,
+        fresh: bool,
+        written_at: datetime | None = None,
+    ) -> Identity:
         """`fresh`: the id may exist before anything was said, so that without a transcript nothing was."""
         path = find_transcript(self._home, conversation, self._process.cwd, self._host)
         prompted = is_prompted(path, self._host) if path else (False if fresh else None)
@@ -159,6 +174,7 @@ class Search:
             home=self._started_elsewhere(path),
             profile=self._profile,
             because=tuple(self._because),
+            written_at=written_at,
         )
 
     def _started_elsewhere(self, path: str | None) -> str | None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from perdure.errors import Refused
 from perdure.host import places
 from perdure.host.users import current_user, read_roster, user_by_name, user_by_uid
+from perdure.model.text import encode
 from perdure.model.user import User
 from perdure.snapshots.ask import Question, ask
 from perdure.tmux.sockets import canonical, find_sockets, owner_of, sockets_below, users_with_sockets
@@ -116,7 +117,14 @@ class Setup:
             state = self.state_dir if user.uid == self.me.uid else places.state_dir({}, user.home)
             return Files(user.home, spool=os.path.join(state, "spool"), query=query)
 
-        return Surroundings(config=self.config, host=self.host, me=self.me, view_of=view_of, earlier=self._earlier)
+        return Surroundings(
+            config=self.config,
+            host=self.host,
+            me=self.me,
+            view_of=view_of,
+            earlier=self._earlier,
+            others=self._others,
+        )
 
     def _for_reading(self) -> tuple[Store, str]:
         """Return the store, and the sentence to say when it can only be read."""
@@ -141,6 +149,18 @@ class Setup:
             return self._for_reading()[0].latest_snapshot(server)
         except StoreUnusable:
             return None  # looking works without a store; saving will say what is wrong with it
+
+    def _others(self, uid: int, looked_at: Collection[Server]) -> list[Snapshot]:
+        """Return the last snapshots of a user's servers that are not looked at now, and of which something is left."""
+        from perdure.errors import StoreUnusable
+
+        keys = {server.key for server in looked_at}
+        try:
+            known = self._for_reading()[0].servers(host=self.host, uid=uid)
+        except StoreUnusable:
+            return []
+        there = [server for server in known if server.key not in keys and os.path.exists(encode(server.socket))]
+        return [snapshot for server in there if (snapshot := self._earlier(server))]
 
     def _holder(self, socket: str) -> User:
         """Root looks at a socket as whoever owns it; anybody else only at their own."""

@@ -44,8 +44,13 @@ class Identity(Struct, frozen=True, kw_only=True):
     home: str | None = None
     #: The agent's own profile (a config home that is not the default one, a named profile).
     profile: str | None = None
-    #: What was looked at, in order, and why it did or did not decide.
+    #: What was looked at, in order, and why it did or did not decide. This and what follows is for weighing claims
+    #: against each other, and not kept with the identity: it would make a new snapshot of every save.
     because: tuple[str, ...] = ()
+    #: For a guess: when what it rests on was last written.
+    written_at: datetime | None = None
+    #: Conversations the process is known to have gone on from.
+    left: tuple[str, ...] = ()
 
 
 class AgentDetails(Struct, frozen=True, kw_only=True):

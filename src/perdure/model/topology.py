@@ -122,11 +122,16 @@ class PaneDetails(Struct, frozen=True, kw_only=True):
     mode: str = ""
     history_size: int = 0
     alternate: bool = False
+    #: Column and line.
+    cursor: tuple[int, int] = (0, 0)
     #: The pane's first process and all below it.
     processes: tuple[Process, ...] = ()
     agent: AgentDetails | None = None
     #: Which of the processes is the agent.
     agent_pid: int | None = None
+    #: What this agent was last certainly in by evidence of that moment, and when that was.
+    sure: Identity | None = None
+    sure_at: datetime | None = None
     #: How the agent's conversation was found: what was looked at, in order, and why it did or did not decide.
     because: tuple[str, ...] = ()
     #: Digest of the kept scrollback, None when none was kept, and when it was read.

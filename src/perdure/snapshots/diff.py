@@ -76,7 +76,7 @@ def _differences(
 
 
 def _contents(before: Pane, after: Pane) -> Iterator[tuple[str, object, object]]:
-    for name in ("agent", "conversation", "certain"):
+    for name in ("agent", "conversation", "certain", "evidence"):
         old, new = getattr(before.identity, name, None), getattr(after.identity, name, None)
         if old != new:
             yield name, old, new

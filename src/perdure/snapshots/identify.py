@@ -7,20 +7,31 @@ the same file after a restore.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 import msgspec
 from msgspec import Struct
 
 from perdure.agents import agent_of
 from perdure.agents.generic import program_of
-from perdure.model.identity import Evidence, Identity
+from perdure.model.identity import Identity
 from perdure.model.process import Command, Process
 from perdure.model.server import Server
 from perdure.model.snapshot import Capture, Snapshot
 from perdure.model.topology import Pane, PaneDetails
 from perdure.ports import AgentAdapter, HostView
 from perdure.snapshots.capture import with_panes
-from perdure.snapshots.remember import Key, certain_before, key_of, remembered
+from perdure.snapshots.remember import (
+    Held,
+    Key,
+    Memory,
+    Strength,
+    is_sure,
+    key_of,
+    memories,
+    remembered,
+    strength,
+)
 
 #: Gives the last snapshot of a server, None when there is none.
 Earlier = Callable[[Server], Snapshot | None]
@@ -37,41 +48,50 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 
 class _Candidate:
-    """A pane with an agent, and the identities still open to it, best first."""
+    """A pane with an agent, the identities still open to it, best first, and what it was certainly in before."""
 
     def __init__(self, seen: Seen, adapter: AgentAdapter, identities: Sequence[Identity]) -> None:
         self.seen = seen
         self.adapter = adapter
         self.open = list(identities)
+        self.memory: Memory | None = None
 
     @property
     def claim(self) -> Identity:
         return self.open[0]
 
     @property
-    def strength(self) -> tuple[bool, int, float, str]:
-        """Smaller is stronger: certain before uncertain, better evidence, then who was there first."""
-        rank = self.claim.evidence.rank if self.claim.evidence else len(Evidence)
-        return (not self.claim.certain, rank, self.seen.process.started_at.timestamp(), self.seen.pane)
+    def place(self) -> str:
+        return f"pane {self.seen.pane} on {self.seen.server.socket}"
 
-    def give_way(self, other: _Candidate) -> None:
+    @property
+    def strength(self) -> Strength:
+        return strength(self.claim, self.seen.process.started_at, self.seen.pane)
+
+    def give_way(self, other: _Candidate | Held) -> None:
         """Drop the best claim, because another pane holds that conversation."""
         lost = self.open.pop(0)
-        reason = f"{lost.conversation}: held by pane {other.seen.pane} on {other.seen.server.socket}"
+        reason = f"{lost.conversation}: held by {other.place}"
         self.open = [msgspec.structs.replace(each, because=(*each.because, reason)) for each in self.open] or [
             Identity(agent=lost.agent, profile=lost.profile, because=(*lost.because, reason))
         ]
 
 
-def identify(captures: Sequence[Capture], host: HostView, earlier: Earlier) -> list[Capture]:
-    """Return the captures of one user with every pane's program and agent."""
+def identify(
+    captures: Sequence[Capture], host: HostView, earlier: Earlier, elsewhere: Callable[[], Sequence[Held]] = tuple
+) -> list[Capture]:
+    """Return the captures of one user with every pane's program and agent.
+
+    `elsewhere` gives what the user's panes hold that are not in these captures; it is asked when there is an agent.
+    """
     candidates = {}
     for place, capture in enumerate(captures):
         for pane in capture.topology.panes:
             if (found := _look(capture, pane, host)) is not None:
                 candidates[place, pane.id] = found
-    _remember(list(candidates.values()), earlier)
-    settle(list(candidates.values()))
+    others = elsewhere() if candidates else ()
+    _remember(list(candidates.values()), earlier, others)
+    settle(list(candidates.values()), others)
     return [
         _identified(capture, {pane: each for (at, pane), each in candidates.items() if at == place}, host)
         for place, capture in enumerate(captures)
@@ -93,29 +113,32 @@ def _look(capture: Capture, pane: Pane, host: HostView) -> _Candidate | None:
     return _Candidate(seen, adapter, identities or [Identity(agent=adapter.name, because=("no evidence",))])
 
 
-def _remember(candidates: Sequence[_Candidate], earlier: Earlier) -> None:
-    """Put back what an agent was certainly in when it was last saved, where nothing as good is known now."""
-    known: dict[str, dict[Key, Identity]] = {}
-    held = {each.claim.conversation for each in candidates if _is_sure(each.claim)}
+def _remember(candidates: Sequence[_Candidate], earlier: Earlier, others: Sequence[Held]) -> None:
+    """Put back what an agent was certainly in before, where nothing as good is known now."""
+    known: dict[str, dict[Key, Memory]] = {}
     for each in candidates:
         server = each.seen.server
-        if _is_sure(each.claim):
+        if is_sure(each.claim):
             continue
         if server.key not in known:
-            known[server.key] = certain_before(earlier(server))
-        before = known[server.key].get(key_of(each.seen.process))
-        if before is not None and before.agent == each.adapter.name:
-            each.open.insert(0, remembered(before, each.open, held))
+            known[server.key] = memories(earlier(server))
+        memory = known[server.key].get(key_of(each.seen.process))
+        if memory is not None and memory.identity.agent == each.adapter.name:
+            each.memory = memory
+    # What others were in before is theirs too: agents that lose their registries together must not doubt each other.
+    held = {each.claim.conversation for each in candidates if is_sure(each.claim)}
+    held |= {each.memory.identity.conversation for each in candidates if each.memory}
+    held |= {each.identity.conversation for each in others}
+    for each in candidates:
+        if each.memory and (before := remembered(each.memory, each.open, held)):
+            each.open.insert(0, before)
 
 
-def _is_sure(claim: Identity) -> bool:
-    """By evidence of this moment, better than any memory."""
-    return claim.certain and claim.evidence is not None and claim.evidence.rank < Evidence.REMEMBERED.rank
-
-
-def settle(candidates: Sequence[_Candidate]) -> None:
+def settle(candidates: Sequence[_Candidate], others: Sequence[Held] = ()) -> None:
     """Let every conversation be claimed by one pane, the one with the strongest evidence."""
-    holders: dict[tuple[str, str], _Candidate] = {}
+    holders: dict[tuple[str, str | None], _Candidate | Held] = {
+        (each.identity.agent, each.identity.conversation): each for each in others
+    }
     queue = list(candidates)
     while queue:
         each = queue.pop()
@@ -123,14 +146,14 @@ def settle(candidates: Sequence[_Candidate]) -> None:
             continue
         key = (each.claim.agent, each.claim.conversation)
         holder = holders.get(key)
-        if holder is None or each.strength < holder.strength:
-            holders[key] = each
-            loser, winner = holder, each
-        else:
-            loser, winner = each, holder
-        if loser is not None:
-            loser.give_way(winner)
-            queue.append(loser)
+        if holder is not None and holder.strength <= each.strength:
+            each.give_way(holder)
+            queue.append(each)
+            continue
+        holders[key] = each
+        if isinstance(holder, _Candidate):
+            holder.give_way(each)
+            queue.append(holder)
 
 
 def _identified(capture: Capture, candidates: dict[str, _Candidate], host: HostView) -> Capture:
@@ -141,10 +164,9 @@ def _identified(capture: Capture, candidates: dict[str, _Candidate], host: HostV
             program = program_of(details[pane.id].processes)
             panes.append(msgspec.structs.replace(pane, program=program) if program else pane)
             continue
-        # Reasons name files and times; in the identity they would make a new snapshot of every save.
-        identity = msgspec.structs.replace(each.claim, because=())
+        identity = _kept(each.claim)
         panes.append(msgspec.structs.replace(pane, program=_launched(each.seen.process, pane), identity=identity))
-        details[pane.id] = _described(details[pane.id], each, host)
+        details[pane.id] = _described(details[pane.id], each, host, capture.taken_at)
     return with_panes(capture, panes, details)
 
 
@@ -152,14 +174,26 @@ def _launched(process: Process, pane: Pane) -> Command:
     return Command(argv=process.argv, cwd=process.cwd or pane.cwd, environ=process.environ)
 
 
-def _described(details: PaneDetails, each: _Candidate, host: HostView) -> PaneDetails:
+def _kept(claim: Identity) -> Identity:
+    """Return the claim without what was only for weighing it."""
+    return msgspec.structs.replace(claim, because=(), written_at=None, left=())
+
+
+def _described(details: PaneDetails, each: _Candidate, host: HostView, now: datetime) -> PaneDetails:
     try:
         described = each.adapter.describe(each.claim, each.seen.process, host)
     except Exception:
         _complain(f"the conversation in pane {each.seen.pane} could not be described")
         described = None
-    pid, because = each.seen.process.pid, each.claim.because
-    return msgspec.structs.replace(details, agent=described, agent_pid=pid, because=because)
+    memory = Memory(identity=_kept(each.claim), at=now) if is_sure(each.claim) else each.memory
+    return msgspec.structs.replace(
+        details,
+        agent=described,
+        agent_pid=each.seen.process.pid,
+        sure=memory.identity if memory else None,
+        sure_at=memory.at if memory else None,
+        because=each.claim.because,
+    )
 
 
 def _complain(what: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 
@@ -15,13 +15,15 @@ from perdure.host.processes import Entry, ProcessTable, is_alive, read_processes
 from perdure.host.users import run_as, user_by_uid
 from perdure.model.config import Config
 from perdure.model.digest import digest_of
-from perdure.model.snapshot import Capture, Miss, Missed
+from perdure.model.server import Server
+from perdure.model.snapshot import Capture, Miss, Missed, Snapshot
 from perdure.model.topology import PaneDetails
 from perdure.model.user import User
 from perdure.ports import HostView
 from perdure.snapshots.ask import Question
 from perdure.snapshots.capture import Memory, Reading, locate, receive, revisit, with_panes
 from perdure.snapshots.identify import Earlier, identify
+from perdure.snapshots.remember import Held, held_elsewhere
 from perdure.snapshots.scrollback import tidy, unchanged_panes, wanted_panes
 
 
@@ -41,6 +43,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     #: The read-only view of a user's files.
     view_of: Callable[[User], HostView]
     earlier: Earlier
+    #: The last snapshots of a user's servers other than these.
+    others: Callable[[int, Collection[Server]], Sequence[Snapshot]] = lambda uid, servers: ()
 
 
 def look(
@@ -143,13 +147,20 @@ def _who(looked: Sequence[Looked | Missed], around: Surroundings) -> list[Looked
 
 
 def _identify_as(uid: int, captures: Sequence[Capture], around: Surroundings) -> list[Capture]:
+    def elsewhere() -> list[Held]:
+        return held_elsewhere(around.others(uid, [capture.server for capture in captures]), is_alive)
+
     if uid == around.me.uid:
-        return identify(captures, around.view_of(around.me), around.earlier)
+        return identify(captures, around.view_of(around.me), around.earlier, elsewhere)
     user = user_by_uid(uid) or User(str(uid), uid, uid, "/")
     # A database connection does not survive a fork: what the child may need of it is read before.
     before = {capture.server.key: around.earlier(capture.server) for capture in captures}
+    held = elsewhere()
     view = around.view_of(user)
-    answer = run_as(user, lambda: msgspec.json.encode(identify(captures, view, lambda server: before.get(server.key))))
+    answer = run_as(
+        user,
+        lambda: msgspec.json.encode(identify(captures, view, lambda server: before.get(server.key), lambda: held)),
+    )
     return msgspec.json.decode(answer, type=list[Capture])
 
 

@@ -1,4 +1,4 @@
-"""What an agent was certainly in when it was last saved. Pure.
+"""What an agent was certainly in before, and what others hold who were not looked at. Pure.
 
 An agent's registry may be half written at this very moment, or gone because the agent is being ended. Then what was
 known of the very same process still holds, until something speaks against it.
@@ -6,9 +6,11 @@ known of the very same process still holds, until something speaks against it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 
 import msgspec
+from msgspec import Struct
 
 from perdure.model.identity import Evidence, Identity
 from perdure.model.process import Process
@@ -18,35 +20,101 @@ from perdure.model.snapshot import Snapshot
 Key = tuple[int, int, str | None, tuple[str, ...]]
 
 
+class Memory(Struct, frozen=True, kw_only=True):
+    """A conversation an agent's process was certainly in, by the evidence of that moment, and when that was."""
+
+    identity: Identity
+    at: datetime
+
+
+class Held(Struct, frozen=True, kw_only=True):
+    """A conversation that a pane certainly holds which is not in this look."""
+
+    identity: Identity
+    started_at: datetime
+    place: str
+
+    @property
+    def strength(self) -> Strength:
+        """How strong the claim is, as that of any other pane."""
+        return strength(self.identity, self.started_at, self.place)
+
+
+#: Smaller is stronger: certain before uncertain, better evidence, then who was there first.
+Strength = tuple[bool, int, float, str]
+
+
+def strength(claim: Identity, started_at: datetime, place: str) -> Strength:
+    """Return how strong a claim is beside others to the same conversation."""
+    rank = claim.evidence.rank if claim.evidence else len(Evidence)
+    return (not claim.certain, rank, started_at.timestamp(), place)
+
+
+def is_sure(claim: Identity) -> bool:
+    """Say whether a claim is certain by evidence of this moment that is better than any memory.
+
+    A command line is not: it is there to be judged anew every time.
+    """
+    return claim.certain and claim.evidence is not None and claim.evidence.rank < Evidence.REMEMBERED.rank
+
+
 def key_of(process: Process) -> Key:
     """Return what makes this process this process."""
     return (process.pid, process.start_ticks, process.exe, process.argv)
 
 
-def certain_before(snapshot: Snapshot | None) -> dict[Key, Identity]:
-    """Return by agent process what a snapshot was certain of."""
-    return dict(_certain(snapshot)) if snapshot else {}
+def memories(snapshot: Snapshot | None) -> dict[Key, Memory]:
+    """Return by agent process what it was last certainly in, as far as this snapshot tells."""
+    found = {}
+    for process, _, memory in _agents(snapshot) if snapshot else ():
+        if memory is not None:
+            found[key_of(process)] = memory
+    return found
 
 
-def _certain(snapshot: Snapshot) -> Iterator[tuple[Key, Identity]]:
+def held_elsewhere(snapshots: Iterable[Snapshot], is_alive: Callable[[int, int], bool]) -> list[Held]:
+    """Return what the agents of these snapshots certainly hold, as far as they still run."""
+    return [
+        Held(
+            identity=identity,
+            started_at=process.started_at,
+            place=f"{snapshot.server.user}'s {snapshot.server.socket}",
+        )
+        for snapshot in snapshots
+        for process, identity, _ in _agents(snapshot)
+        if identity.certain and identity.conversation is not None and is_alive(process.pid, process.start_ticks)
+    ]
+
+
+def _agents(snapshot: Snapshot) -> Iterator[tuple[Process, Identity, Memory | None]]:
     for pane in snapshot.topology.panes:
         details = snapshot.details.panes.get(pane.id)
-        if pane.identity is None or not pane.identity.certain or pane.identity.conversation is None or details is None:
+        if pane.identity is None or details is None:
             continue
+        memory = Memory(identity=details.sure, at=details.sure_at) if details.sure and details.sure_at else None
         for process in details.processes:
             if process.pid == details.agent_pid:
-                yield key_of(process), pane.identity
+                yield process, pane.identity, memory
 
 
-def remembered(before: Identity, now: Sequence[Identity], held: Collection[str | None]) -> Identity:
-    """Return what was known before as evidence for now.
+def remembered(memory: Memory, now: Sequence[Identity], held: Collection[str | None]) -> Identity | None:
+    """Return what was known before as evidence for now, None when the agent is known to have left it.
 
-    It is certain no longer when a conversation was written to since, one that nobody else certainly holds (`held`):
-    the agent may have gone on there.
+    It is certain no longer when another conversation was written to since, one that nobody else holds (`held`): the
+    agent may have gone on there.
     """
-    guesses = [each.conversation for each in now if each.evidence in (Evidence.TITLE, Evidence.GUESS)]
-    # Guesses come newest first: those behind the conversation itself are older than it.
-    newer = guesses[: guesses.index(before.conversation)] if before.conversation in guesses else guesses
-    doubts = [each for each in newer if each is not None and each not in held]
-    because = ["as it was last saved", *(f"{each} was written to since" for each in doubts)]
-    return msgspec.structs.replace(before, evidence=Evidence.REMEMBERED, certain=not doubts, because=tuple(because))
+    mine = memory.identity.conversation
+    if any(mine in each.left for each in now):
+        return None
+    doubts = [each.conversation for each in now if _speaks_against(each, memory) and each.conversation not in held]
+    because = ["as it was last certainly known", *(f"{each} was written to since" for each in doubts)]
+    return msgspec.structs.replace(
+        memory.identity, evidence=Evidence.REMEMBERED, certain=not doubts, because=tuple(because)
+    )
+
+
+def _speaks_against(guess: Identity, memory: Memory) -> bool:
+    if guess.evidence not in (Evidence.TITLE, Evidence.GUESS):
+        return False
+    other = guess.conversation not in (None, memory.identity.conversation)
+    return other and (guess.written_at is None or guess.written_at > memory.at)

@@ -16,6 +16,7 @@ from perdure.snapshots.look import Looked
 from perdure.snapshots.retention import doomed
 
 _PRUNE_EVERY = timedelta(hours=1)
+_LEAP = timedelta(days=2)
 
 
 class SaveResult(Struct, frozen=True, kw_only=True):
@@ -101,10 +102,16 @@ def _result(
 
 
 def prune(store: SnapshotStore, config: Config, now: datetime) -> int:
-    """Let go of what the policy no longer keeps, at most once an hour; return how many snapshots went."""
+    """Let go of what the policy no longer keeps, at most once an hour; return how many snapshots went.
+
+    What goes is gone for good, so the clock has to be believed first: after a leap, forward or back, the time is only
+    noted, and only when it has gone on from there for an hour does anything go.
+    """
     last = store.pruned_at()
-    if last is not None and now - last < _PRUNE_EVERY:
+    if last is not None and timedelta() <= now - last < _PRUNE_EVERY:
         return 0
+    if last is None or not timedelta() <= now - last <= _LEAP:
+        return store.prune_snapshots((), now)
     return store.prune_snapshots(doomed(store.list_snapshots(), now, config.retention, _zone(config.zone)), now)
 
 

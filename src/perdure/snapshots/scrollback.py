@@ -40,7 +40,7 @@ def unchanged_panes(capture: Capture, before: Snapshot | None) -> Mapping[str, P
         if (
             known is not None
             and active_at is not None
-            and known.history_size == now.history_size
+            and (known.history_size, known.cursor, known.alternate) == (now.history_size, now.cursor, now.alternate)
             and _place(then.get(pane.id)) == _place(pane)
             and _is_quiet(known.scrollback_at, active_at, capture.taken_at)
         ):

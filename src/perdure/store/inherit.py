@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from perdure.model.server import ServerProcess
 from perdure.model.snapshot import Capture
+from perdure.model.topology import Topology
 from perdure.store.driver import Row
 from perdure.store.rows import unpacked
 
@@ -24,16 +25,22 @@ class _Details(Struct):
     panes: dict[str, _Pane]
 
 
+class _Place(Struct):
+    id: str
+    pid: int
+
+
 class _Topology(Struct):
     process: ServerProcess
+    panes: tuple[_Place, ...]
 
 
 #: A digest, and when that text was read.
 Known = tuple[str, datetime | None]
 
 
-def known_scrollback(row: Row | None, process: ServerProcess) -> Mapping[str, Known]:
-    """Return by pane id the scrollback of a stored snapshot, nothing when it is of another server process.
+def known_scrollback(row: Row | None, topology: Topology) -> Mapping[str, Known]:
+    """Return by pane id the scrollback of a stored snapshot, as far as the same server has the same pane in it.
 
     Only these fields are read: the rest of a snapshot would take ten times as long.
     """
@@ -41,9 +48,12 @@ def known_scrollback(row: Row | None, process: ServerProcess) -> Mapping[str, Kn
         return {}
     *_, details, body = row
     with suppress(ValueError, msgspec.MsgspecError):
-        if msgspec.json.decode(unpacked(body), type=_Topology).process == process:
+        before = msgspec.json.decode(unpacked(body), type=_Topology)
+        if before.process == topology.process:
+            same = {(pane.id, pane.pid) for pane in before.panes} & {(pane.id, pane.pid) for pane in topology.panes}
             panes = msgspec.json.decode(unpacked(details), type=_Details).panes
-            return {id: (pane.scrollback, pane.scrollback_at) for id, pane in panes.items() if pane.scrollback}
+            known = ((id, panes[id]) for id, _ in same if id in panes)
+            return {id: (pane.scrollback, pane.scrollback_at) for id, pane in known if pane.scrollback}
     return {}
 
 

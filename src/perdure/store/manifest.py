@@ -241,7 +241,9 @@ def write_manifest(state_dir: str, capture: Capture, scrollback: Mapping[str, by
 def _inheriting(capture: Capture, there: Manifest | None) -> Capture:
     if there is None or there.snapshot.topology.process != capture.topology.process:
         return capture
-    panes = there.snapshot.details.panes.items()
+    before = {pane.id: pane.pid for pane in there.snapshot.topology.panes}
+    same = {pane.id for pane in capture.topology.panes if before.get(pane.id) == pane.pid}
+    panes = ((id, pane) for id, pane in there.snapshot.details.panes.items() if id in same)
     return with_scrollback(
         capture, {id: (pane.scrollback, pane.scrollback_at) for id, pane in panes if pane.scrollback}
     )

@@ -96,6 +96,10 @@ class Records:
         """Return the keys of all servers that have snapshots of an origin."""
         return [row[0] for row in self.driver.fetch(self._sql["servers"], origin=origin)]
 
+    def servers_of(self, origin: str, host: str, uid: int) -> list[Row]:
+        """Return user and socket of all servers of a user on a host that have snapshots of an origin."""
+        return self.driver.fetch(self._sql["servers_of"], origin=origin, host=host, uid=uid)
+
     def summaries(self, server: Server | None, before: str | None, limit: int) -> list[Row]:
         """Return rows of the history, latest first."""
         key = None if server is None else server.key

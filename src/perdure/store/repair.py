@@ -74,6 +74,7 @@ def _salvage(store: Store, aside: str) -> Iterator[str]:
             texts = wreck.texts(frozenset(store.records.absent(coming.digests)))
             count += store.records.insert(snapshot.id, parent, stamp(snapshot.taken_at), coming, texts)
     yield f"Read {_counted(count, 'further snapshot')} back from the damaged database."
+    yield f"Whatever else it held could not be read; it is still in {aside}."
 
 
 def _mend(store: Store, now: datetime) -> Iterator[str]:

@@ -56,6 +56,10 @@ class Store:
             return self._from_manifest(server) or readable
         return readable
 
+    def servers(self, *, host: str, uid: int) -> tuple[Server, ...]:
+        rows = self.records.servers_of(CAPTURED, host, uid)
+        return tuple(Server(host=host, user=owner, uid=uid, socket=socket) for owner, socket in rows)
+
     def get_snapshot(self, id: str) -> Snapshot:
         found = self.records.ids_beginning(id) if _ID.fullmatch(id) else []
         if len(found) > 1:
@@ -166,7 +170,7 @@ class Store:
     def _inheriting(self, capture: Capture) -> Capture:
         latest = self.records.latest(capture.server, CAPTURED)
         row = self.records.row(latest.id) if latest else None
-        return with_scrollback(capture, known_scrollback(row, capture.topology.process))
+        return with_scrollback(capture, known_scrollback(row, capture.topology))
 
     def _adopt_ahead(self, server: Server) -> list[str]:
         taken = []

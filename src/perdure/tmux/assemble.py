@@ -136,8 +136,14 @@ def _pane(row: Row, lines: bytes) -> Pane:
 
 
 def _pane_details(row: Row) -> PaneDetails:
-    history, alternate, mode = row.words[12:]
-    return PaneDetails(title=row.texts[0], mode=mode, history_size=number(history or "0"), alternate=alternate == "1")
+    history, alternate, column, line, mode = row.words[12:]
+    return PaneDetails(
+        title=row.texts[0],
+        mode=mode,
+        history_size=number(history or "0"),
+        alternate=alternate == "1",
+        cursor=(number(column or "0"), number(line or "0")),
+    )
 
 
 def _moment(seconds: str) -> datetime | None:

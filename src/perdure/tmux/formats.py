@@ -65,6 +65,8 @@ PANE = Record(
         "pane_dead_signal",
         "history_size",
         "alternate_on",
+        "cursor_x",
+        "cursor_y",
         "pane_mode",
     ),
     ("pane_title", "pane_start_path", "pane_start_command"),

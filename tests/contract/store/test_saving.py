@@ -242,3 +242,19 @@ def test_a_clock_that_was_far_ahead_does_not_hide_what_comes_after(store: Store)
     store.save_snapshot(a_capture(session="later", seconds=60), {})
     assert states(store) == ["later", "now", "from the future"]
     assert store.check() == ()
+
+
+def test_scrollback_of_a_pane_that_was_started_anew_is_not_inherited(store: Store) -> None:
+    digest, raw = a_text()
+    store.save_snapshot(a_capture([a_pane(0)], scrollback={"%0": digest}), {digest: raw})
+    saved = store.save_snapshot(a_capture([a_pane(0, pid=77)], seconds=1), None)
+    assert store.get_snapshot(saved.id).details.panes["%0"].scrollback is None
+
+
+def test_the_servers_of_a_user(store: Store) -> None:
+    one, two = a_server("one"), a_server("two")
+    for server in (one, two, a_server("theirs", uid=7), a_server("elsewhere", host="other")):
+        store.save_snapshot(a_capture(server=server), {})
+    store.save_snapshot(a_capture(server=one, session="again", seconds=1), {})
+    store.save_snapshot(a_capture(server=a_server("imported")), {}, origin="resurrect")
+    assert store.servers(host=one.host, uid=one.uid) == (one, two)

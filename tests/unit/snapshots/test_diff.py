@@ -133,8 +133,10 @@ def test_another_conversation_and_another_certainty() -> None:
     assert {(each.property, each.before, each.after) for each in diff(one, two)} == {
         ("conversation", "A", "B"),
         ("certain", True, False),
+        ("evidence", "registry", "guess"),
     }
-    assert {each.property for each in diff(with_panes(a_pane()), one)} == {"agent", "conversation", "certain"}
+    new = {each.property for each in diff(with_panes(a_pane()), one)}
+    assert new == {"agent", "conversation", "certain", "evidence"}
 
 
 def test_another_program_is_told_by_its_arguments() -> None:

@@ -237,7 +237,7 @@ def test_what_was_certain_of_the_same_process_still_is(known: Known, now: Identi
     identity = found.topology.panes[0].identity
     assert identity is not None
     assert (identity.conversation, identity.evidence, identity.certain) == ("C11", Evidence.REMEMBERED, True)
-    assert "last saved" in because(found, "%0")
+    assert "last certainly known" in because(found, "%0")
 
 
 def test_what_is_certain_now_is_not_remembered_away(known: Known) -> None:

@@ -53,6 +53,7 @@ def test_an_empty_screen_stays_known_as_empty() -> None:
         pytest.param(captured(60, active=-5, pid=9), id="started anew"),
         pytest.param(captured(60, active=-5, dead=True), id="ended"),
         pytest.param(captured(60, active=-5, known=PaneDetails(history_size=0)), id="cleared"),
+        pytest.param(captured(60, active=-5, known=PaneDetails(history_size=100, cursor=(0, 9))), id="reset"),
         pytest.param(captured(7200, active=-5), id="read long ago"),
         pytest.param(captured(-60, active=-90), id="the clock was set back"),
     ],

@@ -90,21 +90,42 @@ def test_without_a_store_every_server_is_unsaved() -> None:
     assert [(each.result, each.reason, each.snapshot) for each in results] == [("failed", "store", None)] * 2
 
 
-def test_old_snapshots_go_at_most_once_an_hour(store: Store) -> None:
-    year = 365 * 86400
+YEAR = 365 * 86400
+HOUR = 3600
+
+
+def three_old_ones(store: Store) -> None:
     for number, session in enumerate(["a", "b", "c"]):
         store.save_snapshot(a_capture(session=session, seconds=number * 60), {})
-    assert prune(store, Config(), at(year)) == 2
+
+
+def test_old_snapshots_go_at_most_once_an_hour(store: Store) -> None:
+    three_old_ones(store)
+    assert prune(store, Config(), at(YEAR)) == 0  # the clock is only noted
+    assert prune(store, Config(), at(YEAR + HOUR)) == 2
     store.save_snapshot(a_capture(session="d", seconds=200), {})
-    assert prune(store, Config(), at(year + 1800)) == 0
-    assert prune(store, Config(), at(year + 3600)) == 1
+    assert prune(store, Config(), at(YEAR + HOUR + 1800)) == 0
+    assert prune(store, Config(), at(YEAR + 2 * HOUR)) == 1
     assert [line.sessions for line in store.list_snapshots()] == [1]
+
+
+def test_a_clock_that_leaps_lets_nothing_go(store: Store) -> None:
+    three_old_ones(store)
+    prune(store, Config(), at(200))
+    assert prune(store, Config(), at(200 + HOUR)) == 0  # all within a day: nothing may go
+    assert prune(store, Config(), at(YEAR)) == 0
+    # Put right again: what the wrong clock noted stops nothing, and lets nothing go.
+    assert prune(store, Config(), at(300 + HOUR)) == 0
+    assert prune(store, Config(), at(300 + 3 * HOUR)) == 0
+    assert len(store.list_snapshots()) == 3
+    assert store.pruned_at() == at(300 + 3 * HOUR)
 
 
 def test_days_begin_where_the_configuration_says(store: Store) -> None:
     # Ten and almost noon in UTC: one day there, two in Auckland.
-    store.save_snapshot(a_capture(session="a", seconds=-3600 * 2), {})
+    store.save_snapshot(a_capture(session="a", seconds=-2 * HOUR), {})
     store.save_snapshot(a_capture(session="b", seconds=-60), {})
     month = 30 * 86400
-    assert prune(store, Config(zone="Pacific/Auckland"), at(month)) == 0
-    assert prune(store, Config(zone="UTC"), at(month + 7200)) == 1
+    prune(store, Config(), at(month))
+    assert prune(store, Config(zone="Pacific/Auckland"), at(month + HOUR)) == 0
+    assert prune(store, Config(zone="UTC"), at(month + 2 * HOUR)) == 1

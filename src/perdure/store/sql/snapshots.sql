@@ -57,6 +57,10 @@ SELECT id FROM snapshots ORDER BY seq
 -- Every server that has snapshots of an origin.
 SELECT DISTINCT server FROM snapshots WHERE origin = :origin
 
+-- name: servers_of
+-- Every server of one user on one machine that has snapshots of an origin.
+SELECT DISTINCT owner, socket FROM snapshots WHERE origin = :origin AND host = :host AND uid = :uid ORDER BY socket
+
 -- name: list_snapshots
 -- Summaries, latest first.
 SELECT id, host, owner, uid, socket, origin, taken_at, last_seen_at, sessions, windows, panes, agents FROM snapshots
