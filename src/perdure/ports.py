@@ -48,8 +48,8 @@ class HostView(Protocol):
     def open_files(self, pid: int) -> Sequence[str]:
         """Return the paths a process holds open, () when we may not know."""
 
-    def hooks(self, agent: str, process: Process) -> Sequence[bytes]:
-        """Return the hook payloads recorded for that very process since it began, newest first."""
+    def hooks(self, agent: str, process: Process) -> Sequence[tuple[datetime, bytes]]:
+        """Return when and what was recorded by hooks of that very process since it began, newest first."""
 
     def query(self, path: str, sql: str, parameters: Sequence[object] = ()) -> Sequence[tuple[object, ...]] | None:
         """Return rows of an SQLite file opened read-only, None when it cannot be read."""
@@ -99,7 +99,8 @@ class AgentAdapter(Protocol):
 
         The first one whose conversation no other pane holds by better evidence is taken; so an adapter lists a
         weaker claim only when it would be right if the stronger one fell to another pane. The last has no
-        conversation.
+        conversation. Guesses are listed behind a command line that is taken for certain too, with `written_at`:
+        those that turn out to be nobody else's make it doubtful.
         """
 
     def describe(self, identity: Identity, process: Process, host: HostView) -> AgentDetails:
@@ -144,8 +145,8 @@ class SnapshotStore(Protocol):
     def latest_snapshot(self, server: Server) -> Snapshot | None:
         """Return the last good captured snapshot that can be read, None when there never was one."""
 
-    def servers(self, *, host: str, uid: int) -> tuple[Server, ...]:
-        """Return every server of a user on a machine that has a captured snapshot."""
+    def servers(self, *, host: str, uid: int, seen_since: datetime) -> tuple[Server, ...]:
+        """Return the servers of a user on a machine that were captured since then."""
 
     def get_snapshot(self, id: str) -> Snapshot:
         """Return a snapshot by its id or an unambiguous beginning of it."""

@@ -24,9 +24,10 @@ class FakeAgent:
         os.makedirs(folder, exist_ok=True)
         os.chmod(home.root, 0o711)
         self.script = os.path.join(folder, "claude")
-        with open(self.script, "w") as file:
-            file.write("#!/bin/sh\nwhile :; do sleep 1000; done\n")
-        os.chmod(self.script, 0o755)
+        if not os.path.exists(self.script):  # written once: an earlier agent may be about to read it
+            with open(self.script, "w") as file:
+                file.write("#!/bin/sh\nwhile :; do sleep 1000; done\n")
+            os.chmod(self.script, 0o755)
         self.name = name
         self.home = home.home
         self.cwd = os.path.realpath(home.home)

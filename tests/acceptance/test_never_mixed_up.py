@@ -174,3 +174,129 @@ def _impatient(home: str) -> str:
     with open(path, "w") as file:
         file.write("[tmux]\ntimeout_seconds = 0.5\n")
     return path
+
+
+def damage(home: PrivateHome) -> None:
+    with open(os.path.join(home.state, "perdure.db"), "wb") as file:
+        file.write(b"garbage " * 4096)
+
+
+def test_a_damaged_database_does_not_cost_the_memory(
+    perdure: Perdure, tmux: TmuxServer, fake_agent: Make, private_home: PrivateHome
+) -> None:
+    agents = [fake_agent(tmux, f"s{number}", "--resume", conversation(9)) for number in range(2)]
+    for number, agent in enumerate(agents):
+        agent.register(conversation(number))
+        agent.write_transcript("work", conversation(number))
+    perdure.ok("save")
+    unregister_all(private_home)
+    damage(private_home)
+    assert perdure("save").code == 5
+    perdure.ok("check", "--repair")
+    perdure.ok("save")
+    assert known(perdure, tmux) == {f"s{number}": (conversation(number), True, "remembered") for number in range(2)}
+
+
+def test_going_back_to_the_conversation_of_the_command_line_makes_a_memory_doubtful(
+    perdure: Perdure, tmux: TmuxServer, fake_agent: Make, private_home: PrivateHome
+) -> None:
+    agent = fake_agent(tmux, "s", "--resume", conversation(1))
+    agent.write_transcript("first", conversation(1))
+    agent.register(conversation(2))
+    perdure.ok("save")
+    unregister_all(private_home)
+    time.sleep(0.05)
+    agent.write_transcript("back again", conversation(1))
+    for _ in range(2):
+        perdure.ok("save")
+        assert known(perdure, tmux)["s"] == (conversation(2), False, "remembered")
+
+
+def test_a_live_registry_outweighs_what_a_server_not_looked_at_held_before(
+    perdure: Perdure, tmux_server: Servers, fake_agent: Make
+) -> None:
+    one, two = tmux_server("default"), tmux_server("other")
+    first, second = fake_agent(one, "first"), fake_agent(two, "second")
+    first.register(conversation(1))
+    second.register(conversation(2))
+    perdure.ok("save")
+    first.register(conversation(3))
+    second.register(conversation(1))
+    perdure.ok("save", "--socket", two.socket)
+    assert known(perdure, two)["second"] == (conversation(1), True, "registry")
+
+
+def test_an_older_hook_record_is_no_news(
+    perdure: Perdure, tmux: TmuxServer, fake_agent: Make, private_home: PrivateHome
+) -> None:
+    agent = fake_agent(tmux, "s")
+    spool = os.path.join(private_home.state, "spool", "claude")
+    os.makedirs(spool)
+    with open(os.path.join(spool, f"{agent.pid}-1"), "w") as file:
+        json.dump({"session_id": conversation(1), "hook_event_name": "SessionStart"}, file)
+    time.sleep(0.05)
+    agent.register(conversation(2))
+    perdure.ok("save")
+    assert known(perdure, tmux)["s"] == (conversation(2), True, "registry")
+    with open(os.path.join(private_home.home, ".claude", "sessions", f"{agent.pid}.json"), "w") as file:
+        file.write('{"pid":')
+    perdure.ok("save")
+    assert known(perdure, tmux)["s"] == (conversation(2), True, "remembered")
+
+
+def test_a_neighbour_who_is_known_raises_no_doubt_and_nothing_flips(
+    perdure: Perdure, tmux: TmuxServer, fake_agent: Make
+) -> None:
+    one, two = fake_agent(tmux, "one", "--resume", conversation(1)), fake_agent(tmux, "two")
+    one.write_transcript("mine", conversation(1))
+    two.register(conversation(2))
+    results = []
+    for number in range(3):
+        two.write_transcript(f"theirs {number}", conversation(2))
+        results.append(only_json(perdure.ok("save", "--json"))["servers"][0]["result"])
+        assert known(perdure, tmux)["one"] == (conversation(1), True, "argv")
+    assert results == ["saved", "unchanged", "unchanged"]
+
+
+def test_doubt_stays_though_its_cause_is_out_of_sight(
+    perdure: Perdure, tmux: TmuxServer, fake_agent: Make, private_home: PrivateHome
+) -> None:
+    agent = fake_agent(tmux, "s", "--resume", conversation(1))
+    agent.write_transcript("mine", conversation(1))
+    time.sleep(0.05)
+    doubt = agent.write_transcript("whose?", conversation(2))
+    perdure.ok("save")
+    assert known(perdure, tmux)["s"] == (conversation(1), False, "argv")
+    os.unlink(doubt)
+    perdure.ok("save")
+    assert known(perdure, tmux)["s"] == (conversation(1), False, "argv")
+
+
+def test_one_server_under_two_names_does_not_contest_its_own_conversations(
+    perdure: Perdure, tmux: TmuxServer, fake_agent: Make
+) -> None:
+    agent = fake_agent(tmux, "s")
+    agent.register(conversation(1))
+    os.link(tmux.socket, tmux.socket + "-hard")
+    perdure.ok("save")
+    assert known(perdure, tmux)["s"] == (conversation(1), True, "registry")
+    os.unlink(tmux.socket + "-hard")
+
+
+def test_what_runs_on_counts_though_its_socket_is_gone(
+    perdure: Perdure, tmux_server: Servers, fake_agent: Make
+) -> None:
+    one, two = tmux_server("default"), tmux_server("other")
+    holder = fake_agent(one, "holder")
+    holder.register(conversation(1))
+    holder.write_transcript("work", conversation(1))
+    fake_agent(two, "second", "--resume", conversation(1))
+    perdure.ok("save")
+    pid = one.pid
+    os.rename(one.socket, one.socket + ".away")
+    try:
+        os.rename(one.socket + ".away", os.path.join(os.path.dirname(os.path.dirname(one.socket)), "away"))
+        perdure.ok("save")
+        assert known(perdure, two)["second"][0] is None
+    finally:
+        os.kill(pid, signal.SIGTERM)

@@ -60,29 +60,26 @@ class Search:
         return [self._identity(conversation, Evidence.REGISTRY, certain=True, fresh=True)]
 
     def _hooked(self) -> list[Identity]:
-        conversation, self._left = self._last_hook()
-        if conversation is None:
-            return []
-        self._note("the last hook record names the conversation")
-        return [self._identity(conversation, Evidence.HOOK, certain=True, fresh=True)]
-
-    def _last_hook(self) -> tuple[str | None, set[str]]:
-        """The conversation of the newest record, and those the process is known to have left since."""
-        ended: set[str] = set()
-        for payload in self._host.hooks(self._agent, self._process):
-            record = decode_object(payload) or {}
-            conversation = text(record.get("session_id"))
-            if conversation is None or not is_conversation(conversation):
-                continue
-            if record.get("hook_event_name") == "SessionEnd" and record.get("reason") in _MOVED_ON:
-                ended.add(conversation)
-            elif conversation in ended:
+        """The conversation of the newest record, unless that only tells which one was left."""
+        records = [(at, decode_object(raw) or {}) for at, raw in self._host.hooks(self._agent, self._process)]
+        named = [(at, record, text(record.get("session_id")) or "") for at, record in records]
+        certain = True
+        for place, (written, record, conversation) in enumerate(named):
+            if not is_conversation(conversation):
+                self._note("a newer hook record cannot be read")
+                certain = False
+            elif record.get("hook_event_name") == "SessionEnd" and record.get("reason") in _MOVED_ON:
+                self._left.add(conversation)
+            elif conversation in self._left or not self._left <= {older for _, _, older in named[place + 1 :]}:
+                # This one was left; or for one that began after it and was left in turn.
                 self._note("the last hook record ends a conversation; the next one is not recorded")
-                return None, ended
+                self._left.add(conversation)
+                return []
             else:
-                return conversation, ended - {conversation}
+                self._note("the last hook record names the conversation")
+                return [self._identity(conversation, Evidence.HOOK, certain=certain, fresh=True, written_at=written)]
         self._note("no hook record of this process")
-        return None, ended
+        return []
 
     def _launched_or_guessed(self) -> list[Identity]:
         launch = read_launch(self._process)
@@ -96,7 +93,6 @@ class Search:
     def _launched(self, conversation: str, launch: Launch, others: list[Candidate]) -> list[Identity]:
         path = find_transcript(self._home, conversation, self._process.cwd, self._host)
         written = self._host.modified_at(path) if path else None
-        newer = [other for other in others if written is None or other[0] > written]
         # Leaving a conversation writes its costs; that is a trace of this process when it came after its start.
         left = bool(self._left) or bool(
             path and written and written >= self._process.started_at and is_closed(path, self._host)
@@ -105,16 +101,17 @@ class Search:
             self._left.add(conversation)
         lost = path is None and launch.given is None
         self._note("the command line names a conversation")
-        for doubt, why in (
-            (left, "it was left since the process started"),
-            (newer, "another one was written in this directory since, perhaps by this process"),
-            (lost, "it has no transcript"),
-        ):
+        for doubt, why in ((left, "it was left since the process started"), (lost, "it has no transcript")):
             if doubt:
                 self._note(why)
-        certain = not (left or newer or lost)
-        own = self._identity(conversation, Evidence.ARGV, certain=certain, fresh=launch.given is not None)
-        guesses = self._guesses(newer)
+        own = self._identity(
+            conversation,
+            Evidence.ARGV,
+            certain=not (left or lost),
+            fresh=launch.given is not None,
+            written_at=written,
+        )
+        guesses = self._guesses(others)
         return [*guesses, own] if left else [own, *guesses]
 
     def _candidates(self, launch: Launch) -> list[Candidate]:
@@ -133,8 +130,9 @@ class Search:
         here = self._host.physical(cwd)
         for candidate in found[:_MOST_READ]:
             # A conversation whose worktree is gone moves to where it was last, and keeps where it began.
-            places = (place(candidate[2], self._host) for place in (started_in, last_in))
-            if any(self._is_here(place, here) for place in places):
+            places = [place(candidate[2], self._host) for place in (started_in, last_in)]
+            # One that does not tell yet is a conversation that has only just begun, perhaps here.
+            if not any(places) or any(self._is_here(place, here) for place in places):
                 yield candidate
             else:
                 self._note("a transcript beside it belongs to another directory")

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from perdure.errors import Refused
 from perdure.host import places
 from perdure.host.users import current_user, read_roster, user_by_name, user_by_uid
-from perdure.model.text import encode
 from perdure.model.user import User
 from perdure.snapshots.ask import Question, ask
 from perdure.tmux.sockets import canonical, find_sockets, owner_of, sockets_below, users_with_sockets
@@ -143,24 +142,37 @@ class Setup:
             return self._read_only
 
     def _earlier(self, server: Server) -> Snapshot | None:
+        """Return the last snapshot of a server; where the store cannot be read, the manifest beside it has it too."""
         from perdure.errors import StoreUnusable
 
         try:
             return self._for_reading()[0].latest_snapshot(server)
         except StoreUnusable:
-            return None  # looking works without a store; saving will say what is wrong with it
+            return self._manifests().get(server.key)
 
     def _others(self, uid: int, looked_at: Collection[Server]) -> list[Snapshot]:
-        """Return the last snapshots of a user's servers that are not looked at now, and of which something is left."""
+        """Return the last snapshots of a user's servers that are not looked at now, as far as they were seen lately."""
+        from datetime import timedelta
+
         from perdure.errors import StoreUnusable
+        from perdure.host.clock import now
 
         keys = {server.key for server in looked_at}
         try:
-            known = self._for_reading()[0].servers(host=self.host, uid=uid)
+            known = self._for_reading()[0].servers(host=self.host, uid=uid, seen_since=now() - timedelta(days=2))
         except StoreUnusable:
-            return []
-        there = [server for server in known if server.key not in keys and os.path.exists(encode(server.socket))]
-        return [snapshot for server in there if (snapshot := self._earlier(server))]
+            return [each for key, each in self._manifests().items() if key not in keys]
+        found = (self._earlier(server) for server in known if server.key not in keys)
+        return [snapshot for snapshot in found if snapshot]
+
+    def _manifests(self) -> dict[str, Snapshot]:
+        from perdure.errors import StoreUnusable
+        from perdure.store.manifest import latest_manifests
+
+        try:
+            return latest_manifests(self.state_dir)
+        except StoreUnusable:
+            return {}  # looking works without anything kept; saving will say what is wrong
 
     def _holder(self, socket: str) -> User:
         """Root looks at a socket as whoever owns it; anybody else only at their own."""

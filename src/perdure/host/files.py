@@ -80,16 +80,17 @@ class Files:
                 continue
         return [path for path in found if path.startswith("/")]
 
-    def hooks(self, agent: str, process: Process) -> Sequence[bytes]:
-        """Return the payloads an agent's hooks dropped into `<spool>/<agent>/<pid>-*`, newest first.
+    def hooks(self, agent: str, process: Process) -> Sequence[tuple[datetime, bytes]]:
+        """Return the payloads an agent's hooks dropped into `<spool>/<agent>/<pid>-*`, newest first, with their times.
 
         A record older than the process was left by another process that had the pid before.
         """
         directory = os.path.join(self._spool, agent)
         mine = [os.path.join(directory, name) for name in self.names(directory) if name.startswith(f"{process.pid}-")]
-        dated = [(written, path) for path in mine if (written := self.modified_at(path))]
-        payloads = (self.read(path) for written, path in sorted(dated, reverse=True) if written >= process.started_at)
-        return [payload for payload in payloads if payload is not None]
+        dated = [(at, path) for path in mine if (at := self.modified_at(path)) and not os.path.isdir(encode(path))]
+        mine_since = [each for each in sorted(dated, reverse=True) if each[0] >= process.started_at]
+        # One that cannot be read is a record all the same: something happened after those before it.
+        return [(written, self.read(path) or b"") for written, path in mine_since]
 
     def query(self, path: str, sql: str, parameters: Sequence[object] = ()) -> Sequence[tuple[object, ...]] | None:
         """Return rows of somebody's SQLite file."""

@@ -6,7 +6,7 @@ the same file after a restore.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 import msgspec
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from perdure.agents import agent_of
 from perdure.agents.generic import program_of
-from perdure.model.identity import Identity
+from perdure.model.identity import Evidence, Identity
 from perdure.model.process import Command, Process
 from perdure.model.server import Server
 from perdure.model.snapshot import Capture, Snapshot
@@ -26,11 +26,13 @@ from perdure.snapshots.remember import (
     Key,
     Memory,
     Strength,
+    doubted,
     is_sure,
     key_of,
     memories,
     remembered,
     strength,
+    weighed,
 )
 
 #: Gives the last snapshot of a server, None when there is none.
@@ -55,6 +57,8 @@ class _Candidate:
         self.adapter = adapter
         self.open = list(identities)
         self.memory: Memory | None = None
+        #: The claim that is certain by the evidence of this moment, if there is one.
+        self.sure: Identity | None = None
 
     @property
     def claim(self) -> Identity:
@@ -67,6 +71,16 @@ class _Candidate:
     @property
     def strength(self) -> Strength:
         return strength(self.claim, self.seen.process.started_at, self.seen.pane)
+
+    def stay_doubtful(self, doubts: Collection[tuple[Key, str]]) -> None:
+        """Take nothing for certain by weak evidence that was doubtful before."""
+        key, weak = key_of(self.seen.process), (Evidence.REMEMBERED, Evidence.ARGV)
+        self.open = [
+            msgspec.structs.replace(each, certain=False, because=(*each.because, "it was doubtful before"))
+            if each.certain and each.evidence in weak and (key, each.conversation) in doubts
+            else each
+            for each in self.open
+        ]
 
     def give_way(self, other: _Candidate | Held) -> None:
         """Drop the best claim, because another pane holds that conversation."""
@@ -90,7 +104,7 @@ def identify(
             if (found := _look(capture, pane, host)) is not None:
                 candidates[place, pane.id] = found
     others = elsewhere() if candidates else ()
-    _remember(list(candidates.values()), earlier, others)
+    _weigh(list(candidates.values()), earlier, others)
     settle(list(candidates.values()), others)
     return [
         _identified(capture, {pane: each for (at, pane), each in candidates.items() if at == place}, host)
@@ -113,38 +127,40 @@ def _look(capture: Capture, pane: Pane, host: HostView) -> _Candidate | None:
     return _Candidate(seen, adapter, identities or [Identity(agent=adapter.name, because=("no evidence",))])
 
 
-def _remember(candidates: Sequence[_Candidate], earlier: Earlier, others: Sequence[Held]) -> None:
-    """Put back what an agent was certainly in before, where nothing as good is known now."""
-    known: dict[str, dict[Key, Memory]] = {}
+def _weigh(candidates: Sequence[_Candidate], earlier: Earlier, others: Sequence[Held]) -> None:
+    """Put back what an agent was certainly in before, where nothing as good is known now, and doubt what is doubtful."""
+    servers = {each.seen.server.key: each.seen.server for each in candidates}
+    before = {key: earlier(server) for key, server in servers.items()} if _needed(candidates) else {}
+    known = {key: memories(snapshot) for key, snapshot in before.items()}
+    doubts = {key: doubted(snapshot) for key, snapshot in before.items()}
     for each in candidates:
-        server = each.seen.server
-        if is_sure(each.claim):
-            continue
-        if server.key not in known:
-            known[server.key] = memories(earlier(server))
-        memory = known[server.key].get(key_of(each.seen.process))
-        if memory is not None and memory.identity.agent == each.adapter.name:
-            each.memory = memory
+        each.memory = known.get(each.seen.server.key, {}).get(key_of(each.seen.process))
+        each.sure = each.claim if is_sure(each.claim, each.memory) else None
     # What others were in before is theirs too: agents that lose their registries together must not doubt each other.
-    held = {each.claim.conversation for each in candidates if is_sure(each.claim)}
-    held |= {each.memory.identity.conversation for each in candidates if each.memory}
+    held = {each.sure.conversation for each in candidates if each.sure}
+    held |= {each.memory.identity.conversation for each in candidates if each.memory and not each.sure}
     held |= {each.identity.conversation for each in others}
     for each in candidates:
-        if each.memory and (before := remembered(each.memory, each.open, held)):
-            each.open.insert(0, before)
+        each.open = weighed(each.open, held)
+        if each.memory and not each.sure and (memory := remembered(each.memory, each.open, held)):
+            each.open.insert(0, memory)
+        each.stay_doubtful(doubts.get(each.seen.server.key, set()))
+
+
+def _needed(candidates: Sequence[_Candidate]) -> bool:
+    """Whether memories can change anything: a registry that can be read is better than any."""
+    return any(not is_sure(each.claim) or each.claim.written_at for each in candidates)
 
 
 def settle(candidates: Sequence[_Candidate], others: Sequence[Held] = ()) -> None:
     """Let every conversation be claimed by one pane, the one with the strongest evidence."""
-    holders: dict[tuple[str, str | None], _Candidate | Held] = {
-        (each.identity.agent, each.identity.conversation): each for each in others
-    }
+    holders: dict[_Contested, _Candidate | Held] = {_contested(each.identity): each for each in others}
     queue = list(candidates)
     while queue:
         each = queue.pop()
         if each.claim.conversation is None:
             continue
-        key = (each.claim.agent, each.claim.conversation)
+        key = _contested(each.claim)
         holder = holders.get(key)
         if holder is not None and holder.strength <= each.strength:
             each.give_way(holder)
@@ -154,6 +170,14 @@ def settle(candidates: Sequence[_Candidate], others: Sequence[Held] = ()) -> Non
         if isinstance(holder, _Candidate):
             holder.give_way(each)
             queue.append(holder)
+
+
+#: Agent, profile and conversation: a copied profile has conversations of the same ids that are others.
+_Contested = tuple[str, str | None, str | None]
+
+
+def _contested(claim: Identity) -> _Contested:
+    return (claim.agent, claim.profile, claim.conversation)
 
 
 def _identified(capture: Capture, candidates: dict[str, _Candidate], host: HostView) -> Capture:
@@ -185,7 +209,7 @@ def _described(details: PaneDetails, each: _Candidate, host: HostView, now: date
     except Exception:
         _complain(f"the conversation in pane {each.seen.pane} could not be described")
         described = None
-    memory = Memory(identity=_kept(each.claim), at=now) if is_sure(each.claim) else each.memory
+    memory = Memory(identity=_kept(each.claim), at=now) if each.claim is each.sure else each.memory
     return msgspec.structs.replace(
         details,
         agent=described,

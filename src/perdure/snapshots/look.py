@@ -15,7 +15,7 @@ from perdure.host.processes import Entry, ProcessTable, is_alive, read_processes
 from perdure.host.users import run_as, user_by_uid
 from perdure.model.config import Config
 from perdure.model.digest import digest_of
-from perdure.model.server import Server
+from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture, Miss, Missed, Snapshot
 from perdure.model.topology import PaneDetails
 from perdure.model.user import User
@@ -62,12 +62,28 @@ def look(
     table = read_processes(environment_names())
     table.prefetch()
     received = receive(questions, host=around.host, now=now, timeout=timeout, memory=memory)
+    received = _without_other_names(received)
     readings = [each for each in received if isinstance(each, Reading)]
     before = [table.entry(reading.survey.process.pid) for reading in readings]
     looked = _deepen(readings, table, around, scrollback=scrollback, memory=memory)
     looked = _who(looked, around)
     answers = iter([_still_there(each, entry) for each, entry in zip(looked, before, strict=True)])
     return [next(answers) if isinstance(each, Reading) else each for each in received]
+
+
+def _without_other_names(received: Sequence[Reading | Missed]) -> list[Reading | Missed]:
+    """Keep one of several sockets that lead to the same process: its panes must not contest their own conversations."""
+    first: dict[ServerProcess, str] = {}
+    result: list[Reading | Missed] = []
+    for each in received:
+        if isinstance(each, Reading):
+            known = first.setdefault(each.survey.process, each.server.socket)
+            if known != each.server.socket:
+                message = f"{each.server.socket} is another name of the server on {known}."
+                result.append(Missed(server=each.server, reason=Miss.NO_SERVER, message=message))
+                continue
+        result.append(each)
+    return result
 
 
 def _deepen(

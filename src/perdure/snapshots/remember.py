@@ -36,8 +36,9 @@ class Held(Struct, frozen=True, kw_only=True):
 
     @property
     def strength(self) -> Strength:
-        """How strong the claim is, as that of any other pane."""
-        return strength(self.identity, self.started_at, self.place)
+        """How strong the claim is: a memory, which the evidence of this moment outweighs."""
+        claim = msgspec.structs.replace(self.identity, evidence=Evidence.REMEMBERED)
+        return strength(claim, self.started_at, self.place)
 
 
 #: Smaller is stronger: certain before uncertain, better evidence, then who was there first.
@@ -50,12 +51,15 @@ def strength(claim: Identity, started_at: datetime, place: str) -> Strength:
     return (not claim.certain, rank, started_at.timestamp(), place)
 
 
-def is_sure(claim: Identity) -> bool:
+def is_sure(claim: Identity, memory: Memory | None = None) -> bool:
     """Say whether a claim is certain by evidence of this moment that is better than any memory.
 
-    A command line is not: it is there to be judged anew every time.
+    A command line is not: it is there to be judged anew every time. Nor is a hook record that is older than what is
+    remembered.
     """
-    return claim.certain and claim.evidence is not None and claim.evidence.rank < Evidence.REMEMBERED.rank
+    if not claim.certain or claim.evidence is None or claim.evidence.rank >= Evidence.REMEMBERED.rank:
+        return False
+    return memory is None or claim.written_at is None or claim.written_at > memory.at
 
 
 def key_of(process: Process) -> Key:
@@ -70,6 +74,19 @@ def memories(snapshot: Snapshot | None) -> dict[Key, Memory]:
         if memory is not None:
             found[key_of(process)] = memory
     return found
+
+
+def doubted(snapshot: Snapshot | None) -> set[tuple[Key, str]]:
+    """Return which agents' conversations a snapshot was not certain of, though there was more than a guess.
+
+    Doubt stays until better evidence comes: what raised it may be out of sight by now.
+    """
+    weak = (Evidence.REMEMBERED, Evidence.ARGV)
+    return {
+        (key_of(process), identity.conversation)
+        for process, identity, _ in (_agents(snapshot) if snapshot else ())
+        if not identity.certain and identity.evidence in weak and identity.conversation is not None
+    }
 
 
 def held_elsewhere(snapshots: Iterable[Snapshot], is_alive: Callable[[int, int], bool]) -> list[Held]:
@@ -113,8 +130,26 @@ def remembered(memory: Memory, now: Sequence[Identity], held: Collection[str | N
     )
 
 
-def _speaks_against(guess: Identity, memory: Memory) -> bool:
-    if guess.evidence not in (Evidence.TITLE, Evidence.GUESS):
+def weighed(claims: Sequence[Identity], held: Collection[str | None]) -> list[Identity]:
+    """Return the claims with a command line made doubtful by conversations that were written to and are nobody's."""
+    guesses = [each.conversation for each in claims if each.evidence in (Evidence.TITLE, Evidence.GUESS)]
+    return [
+        _weigh(each, [other for other in guesses if other not in (None, each.conversation, *held)]) for each in claims
+    ]
+
+
+def _weigh(claim: Identity, others: Sequence[str | None]) -> Identity:
+    if claim.evidence is not Evidence.ARGV or not claim.certain or not others:
+        return claim
+    reasons = (f"{other} was written in this directory since, perhaps by this process" for other in others)
+    return msgspec.structs.replace(claim, certain=False, because=(*claim.because, *reasons))
+
+
+def _speaks_against(claim: Identity, memory: Memory) -> bool:
+    if claim.conversation in (None, memory.identity.conversation):
         return False
-    other = guess.conversation not in (None, memory.identity.conversation)
-    return other and (guess.written_at is None or guess.written_at > memory.at)
+    if claim.evidence is Evidence.ARGV:
+        return claim.written_at is not None and claim.written_at > memory.at
+    if claim.evidence not in (Evidence.TITLE, Evidence.GUESS):
+        return False
+    return claim.written_at is None or claim.written_at > memory.at

@@ -200,6 +200,18 @@ def read_manifests(state_dir: str) -> Iterator[Manifest | Problem]:
             yield manifest or Problem(where=path, what="The manifest cannot be read.", repairable=True)
 
 
+def latest_manifests(state_dir: str) -> dict[str, Snapshot]:
+    """Return by server key the snapshot of each server's manifest, as far as they can be read."""
+    found: dict[str, Snapshot] = {}
+    for each in read_manifests(state_dir):
+        if isinstance(each, Manifest):
+            snapshot = each.snapshot
+            known = found.get(snapshot.server.key)
+            if known is None or known.last_seen_at < snapshot.last_seen_at:
+                found[snapshot.server.key] = snapshot
+    return found
+
+
 def read_scrollback(state_dir: str, digest: str) -> bytes | None:
     """Return a scrollback text kept beside the manifests, None when it is in none of them."""
     directory = Shelf(state_dir).directory

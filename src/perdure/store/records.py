@@ -96,9 +96,9 @@ class Records:
         """Return the keys of all servers that have snapshots of an origin."""
         return [row[0] for row in self.driver.fetch(self._sql["servers"], origin=origin)]
 
-    def servers_of(self, origin: str, host: str, uid: int) -> list[Row]:
-        """Return user and socket of all servers of a user on a host that have snapshots of an origin."""
-        return self.driver.fetch(self._sql["servers_of"], origin=origin, host=host, uid=uid)
+    def servers_of(self, origin: str, host: str, uid: int, since: str) -> list[Row]:
+        """Return user and socket of the servers of a user on a host that have snapshots of an origin seen since."""
+        return self.driver.fetch(self._sql["servers_of"], origin=origin, host=host, uid=uid, since=since)
 
     def summaries(self, server: Server | None, before: str | None, limit: int) -> list[Row]:
         """Return rows of the history, latest first."""

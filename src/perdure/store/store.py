@@ -56,8 +56,8 @@ class Store:
             return self._from_manifest(server) or readable
         return readable
 
-    def servers(self, *, host: str, uid: int) -> tuple[Server, ...]:
-        rows = self.records.servers_of(CAPTURED, host, uid)
+    def servers(self, *, host: str, uid: int, seen_since: datetime) -> tuple[Server, ...]:
+        rows = self.records.servers_of(CAPTURED, host, uid, stamp(seen_since))
         return tuple(Server(host=host, user=owner, uid=uid, socket=socket) for owner, socket in rows)
 
     def get_snapshot(self, id: str) -> Snapshot:

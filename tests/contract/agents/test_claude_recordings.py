@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -229,5 +230,5 @@ class Cut(DirectoryHost):
     def physical(self, path: str) -> str:
         return path
 
-    def hooks(self, agent: str, process: Process) -> list[bytes]:
+    def hooks(self, agent: str, process: Process) -> Sequence[tuple[datetime, bytes]]:
         return []

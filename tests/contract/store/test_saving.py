@@ -257,4 +257,5 @@ def test_the_servers_of_a_user(store: Store) -> None:
         store.save_snapshot(a_capture(server=server), {})
     store.save_snapshot(a_capture(server=one, session="again", seconds=1), {})
     store.save_snapshot(a_capture(server=a_server("imported")), {}, origin="resurrect")
-    assert store.servers(host=one.host, uid=one.uid) == (one, two)
+    assert store.servers(host=one.host, uid=one.uid, seen_since=at(0)) == (one, two)
+    assert store.servers(host=one.host, uid=one.uid, seen_since=at(1)) == (one,)

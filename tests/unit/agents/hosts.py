@@ -76,8 +76,8 @@ class DirectoryHost:
     def open_files(self, pid: int) -> Sequence[str]:
         return ()
 
-    def hooks(self, agent: str, process: Process) -> Sequence[bytes]:
-        return self.hook_records
+    def hooks(self, agent: str, process: Process) -> Sequence[tuple[datetime, bytes]]:
+        return [(process.started_at, record) for record in self.hook_records]
 
     def query(self, path: str, sql: str, parameters: Sequence[object] = ()) -> Sequence[tuple[object, ...]] | None:
         return None

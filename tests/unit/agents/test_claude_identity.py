@@ -128,8 +128,19 @@ def hook(conversation: str, event: str = "UserPromptSubmit", **other: str) -> by
 
 
 def test_the_newest_hook_record_decides_without_a_registry(host: DirectoryHost) -> None:
-    host.hook_records = [b"junk", hook("no id"), hook(B), hook(A)]
+    host.hook_records = [hook(B), hook(A), b"junk"]
     assert claims(host, process("claude", "--resume", A)) == [(B, Evidence.HOOK, True)]
+
+
+@pytest.mark.parametrize("newest", [b"", b"junk", hook("no id")])
+def test_a_newer_hook_record_that_cannot_be_read_may_tell_of_another(host: DirectoryHost, newest: bytes) -> None:
+    host.hook_records = [newest, hook(B), hook(A)]
+    assert claims(host, process("claude", "--resume", A)) == [(B, Evidence.HOOK, False)]
+
+
+def test_the_end_of_a_conversation_whose_beginning_was_missed_comes_after_the_one_before(host: DirectoryHost) -> None:
+    host.hook_records = [hook(A, "SessionEnd", reason="clear"), hook(B, "SessionStart")]
+    assert claims(host, process("claude")) == []
 
 
 def test_the_end_of_a_conversation_does_not_hide_the_next(host: DirectoryHost) -> None:
@@ -173,10 +184,11 @@ def test_resuming_what_has_no_transcript_is_not_certain(host: DirectoryHost) -> 
     assert (first.conversation, first.certain, first.prompted) == (A, False, None)
 
 
-def test_a_newer_conversation_in_the_directory_makes_the_command_line_doubtful(host: DirectoryHost) -> None:
+def test_what_may_speak_against_the_command_line_is_listed_behind_it(host: DirectoryHost) -> None:
+    """Whether it does depends on whose it is, which is not for an adapter to know."""
     converse(host, A)
     converse(host, B, at=LATEST)
-    assert claims(host, process("claude", "--resume", A)) == [(A, Evidence.ARGV, False), (B, Evidence.GUESS, False)]
+    assert claims(host, process("claude", "--resume", A)) == [(A, Evidence.ARGV, True), (B, Evidence.GUESS, False)]
 
 
 def test_a_conversation_closed_since_the_start_was_probably_left_for_the_newer_one(host: DirectoryHost) -> None:
@@ -228,8 +240,13 @@ def test_a_conversation_through_a_symlink_is_in_the_same_directory(host: Directo
 def test_files_that_are_no_conversations_are_not_guessed(host: DirectoryHost) -> None:
     converse(host, "notes")
     host.write(f"{HOME}/.claude/projects/{SLUG}/{C}.json", b"{}")
-    host.write(f"{HOME}/.claude/projects/{SLUG}/{C}.jsonl", b"junk\n")
     assert claims(host, process("claude")) == []
+
+
+@pytest.mark.parametrize("begun", [b"", b'{"type":"custom-ti', b'{"type":"custom-title","customTitle":"x"}\n'])
+def test_a_conversation_that_has_only_just_begun_counts(host: DirectoryHost, begun: bytes) -> None:
+    host.write(f"{HOME}/.claude/projects/{SLUG}/{C}.jsonl", begun)
+    assert claims(host, process("claude")) == [(C, Evidence.GUESS, False)]
 
 
 def test_a_process_whose_directory_is_hidden_has_no_guess(host: DirectoryHost) -> None:

@@ -134,7 +134,7 @@ def test_hooks_of_that_very_process_newest_first(files: Files, home: str) -> Non
     drop(home, "some", "400-a", b"another process", at(3))
     drop(home, "other", "40-a", b"another agent", at(3))
     os.mkdir(f"{home}/spool/some/40-d")
-    assert list(files.hooks("some", process)) == [b"second", b"first"]
+    assert [record for _, record in files.hooks("some", process)] == [b"second", b"first"]
     assert list(files.hooks("nobody", process)) == []
 
 

@@ -58,8 +58,9 @@ SELECT id FROM snapshots ORDER BY seq
 SELECT DISTINCT server FROM snapshots WHERE origin = :origin
 
 -- name: servers_of
--- Every server of one user on one machine that has snapshots of an origin.
-SELECT DISTINCT owner, socket FROM snapshots WHERE origin = :origin AND host = :host AND uid = :uid ORDER BY socket
+-- The servers of one user on one machine that have snapshots of an origin seen since.
+SELECT DISTINCT owner, socket FROM snapshots
+WHERE origin = :origin AND host = :host AND uid = :uid AND last_seen_at >= :since ORDER BY socket
 
 -- name: list_snapshots
 -- Summaries, latest first.
