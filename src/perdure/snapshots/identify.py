@@ -6,7 +6,7 @@ the same file after a restore.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -49,6 +49,14 @@ class Seen(Struct, frozen=True, kw_only=True):
     tree: tuple[Process, ...]
 
 
+#: Agent, profile and conversation: a copied profile has conversations of the same ids that are others.
+_Contested = tuple[str, str | None, str | None]
+
+
+def _contested(claim: Identity) -> _Contested:
+    return (claim.agent, claim.profile, claim.conversation)
+
+
 class _Candidate:
     """A pane with an agent, the identities still open to it, best first, and what it was certainly in before."""
 
@@ -59,6 +67,8 @@ class _Candidate:
         self.memory: Memory | None = None
         #: The claim that is certain by the evidence of this moment, if there is one.
         self.sure: Identity | None = None
+        self.lost: list[Identity] = []
+        self.because: tuple[str, ...] = ()
 
     @property
     def claim(self) -> Identity:
@@ -82,13 +92,16 @@ class _Candidate:
             for each in self.open
         ]
 
-    def give_way(self, other: _Candidate | Held) -> None:
+    def give_way(self) -> None:
         """Drop the best claim, because another pane holds that conversation."""
         lost = self.open.pop(0)
-        reason = f"{lost.conversation}: held by {other.place}"
-        self.open = [msgspec.structs.replace(each, because=(*each.because, reason)) for each in self.open] or [
-            Identity(agent=lost.agent, profile=lost.profile, because=(*lost.because, reason))
-        ]
+        self.lost.append(lost)
+        self.open = self.open or [Identity(agent=lost.agent, profile=lost.profile, because=lost.because)]
+
+    def explain(self, holders: Mapping[_Contested, _Candidate | Held]) -> None:
+        """Say in the claim that stands who holds what was given up for it."""
+        reasons = tuple(f"{each.conversation}: held by {holders[_contested(each)].place}" for each in self.lost)
+        self.because = (*self.claim.because, *reasons)
 
 
 def identify(
@@ -163,21 +176,15 @@ def settle(candidates: Sequence[_Candidate], others: Sequence[Held] = ()) -> Non
         key = _contested(each.claim)
         holder = holders.get(key)
         if holder is not None and holder.strength <= each.strength:
-            each.give_way(holder)
+            each.give_way()
             queue.append(each)
             continue
         holders[key] = each
         if isinstance(holder, _Candidate):
-            holder.give_way(each)
+            holder.give_way()
             queue.append(holder)
-
-
-#: Agent, profile and conversation: a copied profile has conversations of the same ids that are others.
-_Contested = tuple[str, str | None, str | None]
-
-
-def _contested(claim: Identity) -> _Contested:
-    return (claim.agent, claim.profile, claim.conversation)
+    for each in candidates:
+        each.explain(holders)
 
 
 def _identified(capture: Capture, candidates: dict[str, _Candidate], host: HostView) -> Capture:
@@ -216,7 +223,7 @@ def _described(details: PaneDetails, each: _Candidate, host: HostView, now: date
         agent_pid=each.seen.process.pid,
         sure=memory.identity if memory else None,
         sure_at=memory.at if memory else None,
-        because=each.claim.because,
+        because=each.because,
     )
 
 

@@ -278,3 +278,17 @@ def test_the_store_is_asked_only_when_something_is_not_certain(known: Known) -> 
 
 def test_nobody_there() -> None:
     assert identify([], HOST, nothing_before) == []
+
+
+def test_the_reason_names_who_holds_it_in_the_end(known: Known) -> None:
+    """Three want A: whoever held it for a moment while the claims were weighed is not named."""
+    known.identities = {
+        11: [claim("A", evidence=Evidence.GUESS, certain=False), UNKNOWN],
+        12: [claim("A", evidence=Evidence.ARGV), UNKNOWN],
+        13: [claim("A"), UNKNOWN],
+    }
+    (found,) = identify([capture_of(11, 12, 13)], HOST, nothing_before)
+    holder = next(pane.id for pane in found.topology.panes if pane.identity and pane.identity.conversation)
+    for pane in found.topology.panes:
+        if pane.id != holder:
+            assert f"A: held by pane {holder} on" in because(found, pane.id)
