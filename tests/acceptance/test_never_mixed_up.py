@@ -45,6 +45,17 @@ def known(perdure: Perdure, server: TmuxServer) -> dict[str, tuple[str | None, b
     return found
 
 
+def contested(perdure: Perdure, tmux_server: Servers, fake_agent: Make) -> tuple[TmuxServer, TmuxServer, FakeAgent]:
+    """Two servers, saved: an agent that holds a conversation, and on the other one an agent that was started with it."""
+    one, two = tmux_server("default"), tmux_server("other")
+    holder = fake_agent(one, "holder")
+    holder.register(conversation(1))
+    holder.write_transcript("work", conversation(1))
+    fake_agent(two, "second", "--resume", conversation(1))
+    perdure.ok("save")
+    return one, two, holder
+
+
 def unregister_all(home: PrivateHome) -> None:
     shutil.rmtree(os.path.join(home.home, ".claude", "sessions"))
 
@@ -132,12 +143,7 @@ def test_many_agents_in_one_directory_do_not_hide_what_speaks_against_a_claim(
 def test_a_conversation_another_server_holds_is_not_claimed_though_only_one_is_looked_at(
     perdure: Perdure, tmux_server: Servers, fake_agent: Make
 ) -> None:
-    one, two = tmux_server("default"), tmux_server("other")
-    holder = fake_agent(one, "holder")
-    holder.register(conversation(1))
-    holder.write_transcript("work", conversation(1))
-    fake_agent(two, "second", "--resume", conversation(1))
-    perdure.ok("save")
+    one, two, holder = contested(perdure, tmux_server, fake_agent)
     assert known(perdure, one)["holder"] == (conversation(1), True, "registry")
     assert known(perdure, two)["second"][0] is None
     perdure.ok("save", "--socket", two.socket)
@@ -155,12 +161,7 @@ def test_a_conversation_another_server_holds_is_not_claimed_though_only_one_is_l
 def test_what_a_server_held_is_free_when_its_agents_are_gone(
     perdure: Perdure, tmux_server: Servers, fake_agent: Make
 ) -> None:
-    one, two = tmux_server("default"), tmux_server("other")
-    holder = fake_agent(one, "holder")
-    holder.register(conversation(1))
-    holder.write_transcript("work", conversation(1))
-    fake_agent(two, "second", "--resume", conversation(1))
-    perdure.ok("save")
+    one, two, holder = contested(perdure, tmux_server, fake_agent)
     one.kill9()
     deadline = time.monotonic() + 20
     while os.path.exists(f"/proc/{holder.pid}") and time.monotonic() < deadline:
@@ -286,17 +287,26 @@ def test_one_server_under_two_names_does_not_contest_its_own_conversations(
 def test_what_runs_on_counts_though_its_socket_is_gone(
     perdure: Perdure, tmux_server: Servers, fake_agent: Make
 ) -> None:
-    one, two = tmux_server("default"), tmux_server("other")
-    holder = fake_agent(one, "holder")
-    holder.register(conversation(1))
-    holder.write_transcript("work", conversation(1))
-    fake_agent(two, "second", "--resume", conversation(1))
-    perdure.ok("save")
+    one, two, _ = contested(perdure, tmux_server, fake_agent)
     pid = one.pid
-    os.rename(one.socket, one.socket + ".away")
+    os.rename(one.socket, os.path.join(os.path.dirname(os.path.dirname(one.socket)), "away"))
     try:
-        os.rename(one.socket + ".away", os.path.join(os.path.dirname(os.path.dirname(one.socket)), "away"))
         perdure.ok("save")
         assert known(perdure, two)["second"][0] is None
     finally:
         os.kill(pid, signal.SIGTERM)
+
+
+def test_what_a_server_not_looked_at_holds_raises_no_doubt(
+    perdure: Perdure, tmux_server: Servers, fake_agent: Make, private_home: PrivateHome
+) -> None:
+    one, two = tmux_server("default"), tmux_server("other")
+    busy, quiet = fake_agent(one, "busy"), fake_agent(two, "quiet")
+    busy.register(conversation(1))
+    quiet.register(conversation(2))
+    perdure.ok("save")
+    os.unlink(os.path.join(private_home.home, ".claude", "sessions", f"{quiet.pid}.json"))
+    time.sleep(0.05)
+    busy.write_transcript("in the same directory", conversation(1))
+    perdure.ok("save", "--socket", two.socket)
+    assert known(perdure, two)["quiet"] == (conversation(2), True, "remembered")
