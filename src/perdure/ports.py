@@ -88,6 +88,17 @@ class AgentAdapter(Protocol):
         """The agent's name, stored in snapshots: never renamed."""
 
     @property
+    def programs(self) -> frozenset[str]:
+        """What its process may be called: as comm, or as the base name of exe, argv[0] or a script.
+
+        A process with none of these names is not shown to `score`.
+        """
+
+    @property
+    def same_directory(self) -> bool:
+        """Whether a conversation can be resumed only where it was started."""
+
+    @property
     def environment(self) -> frozenset[str]:
         """Names of the variables that decide where the agent lives and whom it talks to; never secrets."""
 
@@ -121,8 +132,15 @@ class AgentAdapter(Protocol):
 class ReadsTranscripts(AgentAdapter, Protocol):
     """An agent whose conversations can be read back."""
 
-    def turns(self, conversation: str, host: HostView) -> Iterator[Mapping[str, object]]:
-        """Yield the turns of a conversation in order, skipping what cannot be read."""
+    def turns(
+        self, conversation: str, host: HostView, transcript: str | None = None
+    ) -> Iterator[Mapping[str, object]]:
+        """Yield the turns of a conversation in order, skipping what cannot be read.
+
+        A turn has `role` (user, assistant, tool or system), `text`, `tool` (names, or None), `tokens` (or None),
+        `time` (an aware datetime, or None) and `agent` (a sub-agent's id, None for the main conversation).
+        `transcript` is where `describe` found it last; without, the agent's usual places are searched.
+        """
 
 
 class SnapshotStore(Protocol):

@@ -8,21 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from os.path import basename
 
 from msgspec import Struct, structs
 
 from perdure.agents._claude_options import KEPT, NOT_INTERACTIVE, ONCE, SUBCOMMANDS
-from perdure.agents._options import Argument, Grammar
+from perdure.agents._options import Grammar, kept
+from perdure.agents._program import Program, head_of, locate
 from perdure.model.identity import Identity
 from perdure.model.process import Command, Process
 
-_NAMES = frozenset({"claude", "claude.exe"})
-_PACKAGE = "/@anthropic-ai/claude-code/"
-_PACKAGE_SCRIPTS = frozenset({"cli.js", "cli.mjs"})
-_SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
-_RUNNERS = _SHELLS | {"node", "nodejs", "bun", "deno", "python", "python3"}
-_VERSIONED_RUNNER = re.compile(r"(?:node|python)[\d.]+")
+#: The package's own launcher (cli-wrapper.cjs) is none of its scripts: it only starts the real program below itself.
+PROGRAM = Program(
+    names=frozenset({"claude", "claude.exe"}),
+    packages=("/@anthropic-ai/claude-code/",),
+    scripts=frozenset({"cli.js", "cli.mjs"}),
+)
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 
@@ -67,7 +67,7 @@ def is_conversation(text: str) -> bool:
 
 def recognise(process: Process) -> float:
     """Return how surely this process is an interactive agent, 0 for no."""
-    score, head = _program(process)
+    score, head = locate(PROGRAM, process)
     if not score:
         return 0.0
     for argument in _grammar().parse(process.argv[head:]):
@@ -79,7 +79,7 @@ def recognise(process: Process) -> float:
 def read_launch(process: Process) -> Launch:
     """Return what the command line says; much of it is stale once the user has cleared or switched."""
     launch = Launch()
-    for argument in _grammar().parse(process.argv[_program(process)[1] :]):
+    for argument in _grammar().parse(process.argv[locate(PROGRAM, process)[1] :]):
         value = argument.values[-1] if argument.values else ""
         if argument.name == "--session-id":
             launch = structs.replace(launch, given=value if is_conversation(value) else None)
@@ -100,7 +100,7 @@ def resume(identity: Identity, launched: Command) -> Command | None:
     conversation = identity.conversation
     if conversation is None or not is_conversation(conversation) or not launched.argv:
         return None
-    head = _head(launched.argv)[1]
+    head = head_of(PROGRAM, launched.argv)[1]
     words = launched.argv[head:]
     if identity.prompted is not False:
         # The name lives in the conversation; passing it again would undo a later /rename.
@@ -113,20 +113,7 @@ def resume(identity: Identity, launched: Command) -> Command | None:
 
 
 def _kept(words: Sequence[str], without: Sequence[str] = ()) -> list[str]:
-    arguments = list(_grammar().parse(words))
-    kept: list[str] = []
-    for at, argument in enumerate(arguments):
-        if argument.known:
-            keep = argument.name is not None and argument.name not in _once() and argument.name not in without
-            keep = keep and argument.complete
-        else:
-            # A word after an unknown option is its value or a prompt. A prompt must not be sent again, and a
-            # flag without its value would not start, so both go; alone or with `=` it can only be itself.
-            followed = at + 1 < len(arguments) and arguments[at + 1].name is None
-            keep = "=" in argument.words[0] or not followed
-        if keep:
-            kept.extend(argument.words)
-    return kept
+    return kept(_grammar(), words, _once().union(without))
 
 
 def _environ(launched: Command) -> dict[str, str]:
@@ -138,46 +125,5 @@ def _environ(launched: Command) -> dict[str, str]:
 
 
 def _operand(words: Sequence[str]) -> str | None:
-    operands: list[Argument] = [argument for argument in _grammar().parse(words) if argument.name is None]
-    return operands[0].values[0] if operands and operands[0].words[0] != "--" else None
-
-
-def _program(process: Process) -> tuple[float, int]:
-    """How surely this is the program, and how many words of argv come before its options."""
-    score, head = _head(process.argv)
-    if score:
-        return score, head
-    exe = process.exe or ""
-    if basename(exe) in _NAMES or _PACKAGE in exe:
-        return 0.8, head
-    return (0.5, head) if process.comm in _NAMES and not _is_runner(process.argv) else (0.0, head)
-
-
-def _head(argv: Sequence[str]) -> tuple[float, int]:
-    if not argv:
-        return 0.0, 0
-    if basename(argv[0]) in _NAMES:
-        return 1.0, 1
-    at = _script(argv) if _is_runner(argv) else 0
-    script = argv[at]
-    # The package's own launcher (cli-wrapper.cjs) only starts the real program below itself.
-    if at and _PACKAGE in script and basename(script) in _PACKAGE_SCRIPTS:
-        return 0.9, at + 1
-    return (0.6, at + 1) if at and basename(script) in _NAMES else (0.0, 1)
-
-
-def _script(argv: Sequence[str]) -> int:
-    """Where in an interpreter's command line its script is, 0 when it runs none."""
-    shell = basename(argv[0]) in _SHELLS
-    for at, word in enumerate(argv[1:], 1):
-        if not word.startswith("-") and word != "run":
-            return at
-        # `sh -c` and `node -e` are given code, not a script.
-        if not word.startswith("--") and word != "run" and not (shell and "c" not in word):
-            return 0
-    return 0
-
-
-def _is_runner(argv: Sequence[str]) -> bool:
-    name = basename(argv[0]) if argv else ""
-    return name in _RUNNERS or _VERSIONED_RUNNER.fullmatch(name) is not None
+    first = [argument for argument in _grammar().parse(words) if argument.name is None][:1]
+    return first[0].values[0] if first and first[0].words[0] != "--" else None

@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from perdure.agents._claude_argv import read_launch
 from perdure.agents._claude_home import config_home, find_transcript, read_registry
-from perdure.agents._claude_transcript import Record, answer, newest_first, prompt_text, time_of, tokens
+from perdure.agents._claude_transcript import answer, newest_first, prompt_text, time_of, tokens
 from perdure.agents._json import count, mapping, one_line, text
+from perdure.agents._records import Record
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.process import Process
 from perdure.ports import HostView

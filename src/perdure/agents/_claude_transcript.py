@@ -7,18 +7,15 @@ Sub-agents write their own files; a line marked `isSidechain` belongs to one of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from os.path import join
-from typing import Any
 
-from perdure.agents._json import count, decode_object, mapping, text
+from perdure.agents import _records
+from perdure.agents._json import count, mapping, text
+from perdure.agents._records import Record
 from perdure.ports import HostView
 
-Record = dict[str, Any]
-
 _HEAD = 1 << 13
-_FIRST_WINDOW, _LAST_WINDOW = 1 << 16, 1 << 22
-_MOST_TURNS = 1 << 26
 #: Requests kept for replay: up to 150 KB a line, and nothing in them for us.
 _BULK = b'"api-request'
 #: Beginnings of user's lines that the program wrote in the user's place.
@@ -35,39 +32,13 @@ _SYNTHETIC = "<synthetic>"
 
 
 def newest_first(path: str, host: HostView) -> Iterator[Record]:
-    """Yield the records of a transcript from its end, reading further back only as far as it is asked to."""
-    window, seen = _FIRST_WINDOW, 0
-    while True:
-        data = host.read(path, limit=window, tail=True)
-        if data is None:
-            return
-        whole = len(data) < window
-        fresh = data[: len(data) - seen]
-        cut = 0 if whole else fresh.find(b"\n") + 1
-        if whole or cut:
-            yield from _records(reversed(fresh[cut:].split(b"\n")))
-            seen = len(data) - cut
-        if whole or window >= _LAST_WINDOW:
-            return
-        window *= 4
-
-
-def oldest_first(path: str, host: HostView, limit: int) -> Iterator[Record]:
-    """Yield the records at the beginning of a transcript."""
-    yield from _records((host.read(path, limit=limit) or b"").split(b"\n"))
-
-
-def _records(lines: Iterator[bytes] | list[bytes]) -> Iterator[Record]:
-    for line in lines:
-        if _BULK not in line[:40]:
-            record = decode_object(line)
-            if record is not None:
-                yield record
+    """Yield the records of a transcript from its end."""
+    return _records.newest_first(path, host, bulk=_BULK)
 
 
 def is_prompted(path: str, host: HostView) -> bool:
     """Return whether there is something to resume: a file with a title alone cannot be resumed."""
-    if (host.size(path) or 0) >= _FIRST_WINDOW:
+    if (host.size(path) or 0) >= _records.FIRST_WINDOW:
         return True  # titles and modes alone never grow that long
     return any(record.get("type") in ("user", "assistant") for record in newest_first(path, host))
 
@@ -79,8 +50,8 @@ def is_closed(path: str, host: HostView) -> bool:
 
 def started_in(path: str, host: HostView) -> str | None:
     """Return where the conversation was started."""
-    for limit in (_HEAD, _FIRST_WINDOW):  # the first line with a directory is rarely further in
-        for record in oldest_first(path, host, limit):
+    for limit in (_HEAD, _records.FIRST_WINDOW):  # the first line with a directory is rarely further in
+        for record in _records.oldest_first(path, host, limit, bulk=_BULK):
             if cwd := text(record.get("cwd")):
                 return cwd
     return last_in(path, host)
@@ -121,11 +92,8 @@ def tokens(message: Record) -> int:
 
 def time_of(record: Record) -> datetime | None:
     """Return when a record was made."""
-    try:
-        at = datetime.fromisoformat(record["timestamp"])
-    except (KeyError, TypeError, ValueError):
-        return None
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    at = record.get("timestamp")
+    return _records.moment(at) if isinstance(at, str) else None
 
 
 def turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
@@ -138,11 +106,10 @@ def turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
 
 
 def _turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
-    data = host.read(path, limit=_MOST_TURNS, tail=True) or b""
     held: list[dict[str, object]] = []
     message: object = None
     tools: dict[str, str] = {}
-    for record in _records(data.split(b"\n")):
+    for record in _records.every_record(path, host, bulk=_BULK):
         turn = _turn(record, tools)
         if turn is None:
             continue
@@ -167,14 +134,14 @@ def _turn(record: Record, tools: dict[str, str]) -> dict[str, object] | None:
     used = _tools(content, tools)
     if not (said or used):
         return None
-    return {
-        "role": role,
-        "text": said or "",
-        "tool": used,
-        "tokens": (tokens(message) if role == "assistant" else 0) or None,
-        "time": time_of(record),
-        "agent": text(record.get("agentId")) if record.get("isSidechain") else None,
-    }
+    return _records.turn(
+        role,
+        said,
+        tool=used,
+        tokens=(tokens(message) if role == "assistant" else 0) or None,
+        time=time_of(record),
+        agent=text(record.get("agentId")) if record.get("isSidechain") else None,
+    )
 
 
 def _role(record: Record, message: Record) -> str | None:

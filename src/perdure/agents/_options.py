@@ -11,7 +11,7 @@ made of such lines and follows the rules of the option parsers behind them (comm
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from enum import Enum
 
 from msgspec import Struct
@@ -110,3 +110,27 @@ class Grammar:
 
 def _looks_like_option(word: str) -> bool:
     return len(word) > 1 and word[0] == "-"
+
+
+def kept(grammar: Grammar, words: Sequence[str], without: Collection[str]) -> list[str]:
+    """Return the words of all options but `without`, and no operand: a prompt must not be sent again.
+
+    A word after an unknown option is its value or a prompt; a prompt must not be sent, and a flag without its value
+    would not start, so both go. Alone or with `=` an unknown option can only be itself, and stays.
+    """
+    arguments = list(grammar.parse(words))
+    result: list[str] = []
+    for at, argument in enumerate(arguments):
+        if argument.known:
+            keep = argument.name is not None and argument.name not in without and argument.complete
+        else:
+            followed = at + 1 < len(arguments) and arguments[at + 1].name is None
+            keep = "=" in argument.words[0] or not followed
+        if keep:
+            result.extend(argument.words)
+    return result
+
+
+def operands(grammar: Grammar, words: Sequence[str]) -> list[str]:
+    """Return the words that are no options and no values of options, as far as that is known."""
+    return [argument.values[0] for argument in grammar.parse(words) if argument.name is None]

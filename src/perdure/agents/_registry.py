@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from os.path import basename
 
+from perdure.agents._spec import Ordinary
 from perdure.agents.claude import Claude
+from perdure.errors import ConfigError
+from perdure.model.agent import AgentSpec
 from perdure.model.process import Process
 from perdure.ports import AgentAdapter
 
 _BUILT_IN: tuple[AgentAdapter, ...] = (Claude(),)
+
+#: How far into a command line an interpreter's script may stand.
+_SCRIPT_WITHIN = 6
 
 #: What any program may need to be itself again. Names that could hold a secret have no place here, nor have
 #: those that tie a process to the terminal it was started in (TMUX, TMUX_PANE, TERM).
@@ -25,18 +33,25 @@ _BASE_ENVIRONMENT = frozenset(
 _Claim = tuple[int, bool, float, int, AgentAdapter, Process]
 
 
-def adapters() -> tuple[AgentAdapter, ...]:
-    """Return every known agent, always in the same order."""
-    return _BUILT_IN
+def adapters(added: Mapping[str, AgentSpec] | None = None) -> tuple[AgentAdapter, ...]:
+    """Return every known agent, always in the same order: those that come with the program, then those `added`."""
+    if not added:
+        return _BUILT_IN
+    taken = {adapter.name for adapter in _BUILT_IN} & added.keys()
+    if taken:
+        raise ConfigError(
+            f"There is an agent called {min(taken)} already: give yours another name than [agents.{min(taken)}]."
+        )
+    return (*_BUILT_IN, *(Ordinary(name, spec) for name, spec in added.items()))
 
 
-def environment_names() -> frozenset[str]:
+def environment_names(known: Iterable[AgentAdapter] = _BUILT_IN) -> frozenset[str]:
     """Return the variables worth reading from a process: where agents live and whom they talk to, never secrets."""
-    return _BASE_ENVIRONMENT.union(*(adapter.environment for adapter in _BUILT_IN))
+    return _BASE_ENVIRONMENT.union(*(adapter.environment for adapter in known))
 
 
 def agent_of(
-    tree: Sequence[Process], known: Sequence[AgentAdapter] | None = None
+    tree: Sequence[Process], known: tuple[AgentAdapter, ...] = _BUILT_IN
 ) -> tuple[AgentAdapter, Process] | None:
     """Return the pane's agent and its process, None when no process is one.
 
@@ -47,7 +62,7 @@ def agent_of(
     claims: list[_Claim] = []
     for process in tree:
         depths[process.pid] = depth = depths.get(process.ppid, -1) + 1
-        adapter, score = _best(process, _BUILT_IN if known is None else known)
+        adapter, score = _best(process, known)
         if adapter is not None:
             claims.append((depth, not process.foreground, -score, len(claims), adapter, process))
     if not claims:
@@ -65,14 +80,32 @@ def _past_launchers(claim: _Claim, claims: Sequence[_Claim]) -> tuple[AgentAdapt
         claim = min(inner, key=lambda c: c[:4])
 
 
-def _best(process: Process, known: Sequence[AgentAdapter]) -> tuple[AgentAdapter | None, float]:
+def _best(process: Process, known: tuple[AgentAdapter, ...]) -> tuple[AgentAdapter | None, float]:
     best: AgentAdapter | None = None
     highest = 0.0
-    for adapter in known:
+    for adapter in _possible(process, known):
         score = _score(adapter, process)
         if score > highest:
             best, highest = adapter, score
     return best, highest
+
+
+def _possible(process: Process, known: tuple[AgentAdapter, ...]) -> Iterable[AgentAdapter]:
+    """Those adapters that know the process by name: most processes are nobody's, and a machine has many."""
+    index = _index(known)
+    names = {process.comm, basename(process.exe or ""), *map(basename, process.argv[:_SCRIPT_WITHIN])}
+    # A module is named with dots: `python -m agent.main`.
+    found = [index[name] for name in (*names, *(name.partition(".")[0] for name in names)) if name in index]
+    return dict.fromkeys(adapter for adapters in found for adapter in adapters)
+
+
+@cache
+def _index(known: tuple[AgentAdapter, ...]) -> dict[str, list[AgentAdapter]]:
+    index: dict[str, list[AgentAdapter]] = {}
+    for adapter in known:
+        for name in adapter.programs:
+            index.setdefault(name, []).append(adapter)
+    return index
 
 
 def _score(adapter: AgentAdapter, process: Process) -> float:

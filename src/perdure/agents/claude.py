@@ -34,6 +34,8 @@ class Claude:
     """Anthropic's Claude Code, native or run by node."""
 
     name = "claude"
+    programs = _claude_argv.PROGRAM.programs
+    same_directory = False
     environment = _ENVIRONMENT
 
     def score(self, process: Process) -> float:
@@ -59,8 +61,11 @@ class Claude:
         """Return the command that resumes the conversation, or begins it when nothing was ever said in it."""
         return _claude_argv.resume(identity, launched)
 
-    def turns(self, conversation: str, host: HostView) -> Iterator[Mapping[str, object]]:
-        """Yield role, text, tool, tokens, time and (for sub-agents) agent of every turn."""
+    def turns(self, conversation: str, host: HostView, transcript: str | None = None) -> Iterator[Mapping[str, object]]:
+        """Yield the main conversation's turns, then those of its sub-agents."""
+        if transcript is not None:
+            yield from turns(transcript, host)
+            return
         if not _claude_argv.is_conversation(conversation):
             return
         for home in homes(host):

@@ -21,6 +21,8 @@ class Generic:
     """Any program at all: it never claims a process, and starts again exactly as it was started."""
 
     name = "generic"
+    programs: frozenset[str] = frozenset()
+    same_directory = False
     environment: frozenset[str] = frozenset()
 
     def score(self, process: Process) -> float:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
+
+from perdure.model.agent import AgentSpec
 
 
 class ScrollbackConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,3 +57,5 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     scrollback: ScrollbackConfig = ScrollbackConfig()
     retention: RetentionConfig = RetentionConfig()
     export: ExportConfig = ExportConfig()
+    #: Agents besides those that come with the program, by name.
+    agents: Mapping[str, AgentSpec] = {}

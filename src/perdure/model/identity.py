@@ -62,12 +62,18 @@ class AgentDetails(Struct, frozen=True, kw_only=True):
     model: str | None = None
     provider: str | None = None
     branch: str | None = None
+    #: Where the conversation is written: a file, or the database that holds it among others.
     transcript: str | None = None
+    #: Further files without which it cannot be brought back whole.
+    companions: tuple[str, ...] = ()
+    #: The conversation it was forked from.
+    parent: str | None = None
     version: str | None = None
     #: Tokens the last request put before the model, cache included, plus its answer.
     context_used: int | None = None
     #: None when the agent does not tell; never a default.
     context_limit: int | None = None
+    began_at: datetime | None = None
     last_activity_at: datetime | None = None
 
     @property

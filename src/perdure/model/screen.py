@@ -31,3 +31,7 @@ class ScreenReading(Struct, frozen=True, kw_only=True):
     #: For attention: permission, question or limit.
     reason: str | None = None
     frozen: bool = False
+    #: How far the rule is to be trusted, from 0 to 1.
+    confidence: float = 0.9
+    #: What was looked at, in order, and why it did or did not decide.
+    because: tuple[str, ...] = ()

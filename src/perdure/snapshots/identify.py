@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from perdure.agents import agent_of
+from perdure.agents import adapters, agent_of
 from perdure.agents.generic import program_of
 from perdure.model.identity import Evidence, Identity
 from perdure.model.process import Command, Process
@@ -105,16 +105,21 @@ class _Candidate:
 
 
 def identify(
-    captures: Sequence[Capture], host: HostView, earlier: Earlier, elsewhere: Callable[[], Sequence[Held]] = tuple
+    captures: Sequence[Capture],
+    host: HostView,
+    earlier: Earlier,
+    elsewhere: Callable[[], Sequence[Held]] = tuple,
+    known: tuple[AgentAdapter, ...] | None = None,
 ) -> list[Capture]:
     """Return the captures of one user with every pane's program and agent.
 
     `elsewhere` gives what the user's panes hold that are not in these captures; it is asked when there is an agent.
     """
+    known = adapters() if known is None else known
     candidates = {}
     for place, capture in enumerate(captures):
         for pane in capture.topology.panes:
-            if (found := _look(capture, pane, host)) is not None:
+            if (found := _look(capture, pane, host, known)) is not None:
                 candidates[place, pane.id] = found
     others = elsewhere() if candidates else ()
     _weigh(list(candidates.values()), earlier, others)
@@ -125,9 +130,9 @@ def identify(
     ]
 
 
-def _look(capture: Capture, pane: Pane, host: HostView) -> _Candidate | None:
+def _look(capture: Capture, pane: Pane, host: HostView, known: tuple[AgentAdapter, ...]) -> _Candidate | None:
     details = capture.details.panes[pane.id]
-    found = agent_of(details.processes)
+    found = agent_of(details.processes, known)
     if found is None:
         return None
     adapter, process = found

@@ -9,7 +9,7 @@ from functools import cache
 import msgspec
 from msgspec import Struct
 
-from perdure.agents import environment_names
+from perdure.agents import adapters, environment_names
 from perdure.errors import PerdureError
 from perdure.host.processes import Entry, ProcessTable, is_alive, read_processes
 from perdure.host.users import run_as, user_by_uid
@@ -59,7 +59,7 @@ def look(
     timeout = around.config.tmux.timeout_seconds
     around = msgspec.structs.replace(around, earlier=cache(around.earlier))
     # Read while tmux is at work. What starts in the next moment is found by the next look.
-    table = read_processes(environment_names())
+    table = read_processes(environment_names(adapters(around.config.agents)))
     table.prefetch()
     received = receive(questions, host=around.host, now=now, timeout=timeout, memory=memory)
     received = _without_other_names(received)
@@ -166,8 +166,9 @@ def _identify_as(uid: int, captures: Sequence[Capture], around: Surroundings) ->
     def elsewhere() -> list[Held]:
         return held_elsewhere(around.others(uid, [capture.server for capture in captures]), is_alive)
 
+    known = adapters(around.config.agents)
     if uid == around.me.uid:
-        return identify(captures, around.view_of(around.me), around.earlier, elsewhere)
+        return identify(captures, around.view_of(around.me), around.earlier, elsewhere, known)
     user = user_by_uid(uid) or User(str(uid), uid, uid, "/")
     # A database connection does not survive a fork: what the child may need of it is read before.
     before = {capture.server.key: around.earlier(capture.server) for capture in captures}
@@ -175,7 +176,9 @@ def _identify_as(uid: int, captures: Sequence[Capture], around: Surroundings) ->
     view = around.view_of(user)
     answer = run_as(
         user,
-        lambda: msgspec.json.encode(identify(captures, view, lambda server: before.get(server.key), lambda: held)),
+        lambda: msgspec.json.encode(
+            identify(captures, view, lambda server: before.get(server.key), lambda: held, known)
+        ),
     )
     return msgspec.json.decode(answer, type=list[Capture])
 

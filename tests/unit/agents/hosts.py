@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -25,7 +28,10 @@ class DirectoryHost:
     def __init__(self, root: str, home: str = HOME) -> None:
         self.root = root
         self.home = home
+        #: What hooks of any process recorded, newest first.
         self.hook_records: list[bytes] = []
+        #: By process what it holds open.
+        self.opened: dict[int, list[str]] = {}
 
     def real(self, path: str) -> str:
         return self.root + path
@@ -74,22 +80,33 @@ class DirectoryHost:
         return os.path.realpath(self.real(path)).removeprefix(os.path.realpath(self.root))
 
     def open_files(self, pid: int) -> Sequence[str]:
-        return ()
+        return self.opened.get(pid, ())
 
     def hooks(self, agent: str, process: Process) -> Sequence[tuple[datetime, bytes]]:
         return [(process.started_at, record) for record in self.hook_records]
 
     def query(self, path: str, sql: str, parameters: Sequence[object] = ()) -> Sequence[tuple[object, ...]] | None:
-        return None
+        try:
+            with closing(sqlite3.connect(f"file:{quote(self.real(path))}?mode=ro", uri=True)) as database:
+                return database.execute(sql, tuple(parameters)).fetchall()
+        except sqlite3.Error:
+            return None
+
+    def make_database(self, path: str, script: str, *, at: float = LATER) -> str:
+        """Make an SQLite file of the statements in `script`."""
+        self.write(path, b"", at=at)
+        with closing(sqlite3.connect(self.real(path))) as database:
+            database.executescript(script)
+        return path
 
 
 class Seen:
     """`ports.Sighting` of one process."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, *below: Process, title: str = "") -> None:
         self.process = process
-        self.tree = (process,)
-        self.title = ""
+        self.tree = (process, *below)
+        self.title = title
         self.pane = "%0"
         self.server = Server(host="box", user="dev", uid=1000, socket="/tmp/tmux-1000/default")
 

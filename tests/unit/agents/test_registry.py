@@ -57,6 +57,7 @@ def test_the_packages_own_launcher_is_not_the_agent() -> None:
 
 class Broken:
     name = "broken"
+    programs = frozenset({"claude"})
     environment: frozenset[str] = frozenset()
 
     def score(self, process: Process) -> float:
@@ -66,7 +67,7 @@ class Broken:
 def test_an_adapter_that_raises_is_logged_and_claims_nothing(caplog: pytest.LogCaptureFixture) -> None:
     broken = cast(AgentAdapter, cast(Any, Broken()))
     with caplog.at_level(logging.ERROR):
-        result = agent_of([process("claude", pid=7)], [broken, *adapters()])
+        result = agent_of([process("claude", pid=7)], (broken, *adapters()))
     assert result is not None
     assert result[0].name == "claude"
     assert "broken" in caplog.text

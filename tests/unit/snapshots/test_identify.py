@@ -25,6 +25,8 @@ class Known:
     """An adapter that knows, by the number of the process, what there is to know; or fails."""
 
     name = "some"
+    programs = frozenset({"some"})
+    same_directory = False
     environment: frozenset[str] = frozenset()
 
     def __init__(self, identities: Mapping[int, Sequence[Identity] | Exception]) -> None:

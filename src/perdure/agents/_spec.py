@@ -1,0 +1,163 @@
+"""An agent that is told by data alone, and the ground the others stand on.
+
+An adapter with more to say begins here and overrides what its agent does differently.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from perdure.agents._case import About, Candidate, Case
+from perdure.agents._globs import Found, find_files
+from perdure.agents._options import Argument, Grammar, kept
+from perdure.agents._program import Program, head_of, locate
+from perdure.model.agent import ID, AgentSpec
+from perdure.model.identity import AgentDetails, Evidence, Identity
+from perdure.model.process import Command, Process
+from perdure.model.screen import Screen, ScreenReading
+from perdure.ports import HostView, Sighting
+
+
+@cache
+def _grammar(keep: tuple[str, ...], drop: tuple[str, ...]) -> Grammar:
+    return Grammar("\n".join((*keep, *drop)))
+
+
+@cache
+def _id_pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text)
+
+
+class Ordinary:
+    """An agent by its spec: `ports.AgentAdapter`."""
+
+    def __init__(self, name: str, spec: AgentSpec) -> None:
+        self.name = name
+        self.spec = spec
+        self.program = Program(names=frozenset(spec.binaries), packages=spec.packages, scripts=frozenset(spec.scripts))
+        self.programs = self.program.programs
+        self.same_directory = spec.same_directory
+        self.environment = frozenset(spec.environment)
+
+    # -- its command line ---------------------------------------------------------------------------------------
+
+    @property
+    def grammar(self) -> Grammar:
+        """Its options."""
+        return _grammar(self.spec.keep, self.spec.drop)
+
+    def is_conversation(self, text: str) -> bool:
+        """Return whether `text` can be a conversation's id."""
+        return _id_pattern(self.spec.id).fullmatch(text) is not None
+
+    def score(self, process: Process) -> float:
+        """Return how surely this is the agent at work with a person; 0 for its other runs."""
+        score, head = locate(self.program, process)
+        if not score:
+            return 0.0
+        arguments = list(self.grammar.parse(process.argv[head:]))
+        first = next((argument for argument in arguments if argument.name is None), None)
+        if first is not None and first.words[0] != "--" and first.values[0] in self.spec.not_agents:
+            return 0.0
+        return 0.0 if any(argument.name in self.spec.not_agents for argument in arguments) else score
+
+    def arguments(self, process: Process) -> list[Argument]:
+        """Return what its command line says."""
+        return list(self.grammar.parse(process.argv[locate(self.program, process)[1] :]))
+
+    def named(self, process: Process) -> str | None:
+        """Return the conversation the command line names, None when it names none."""
+        arguments = self.arguments(process)
+        for argument in arguments:
+            if argument.name in self.spec.named_by and argument.values and self.is_conversation(argument.values[-1]):
+                return argument.values[-1]
+        words = [argument.values[0] for argument in arguments if argument.name is None]
+        if len(words) > 1 and words[0] in self.spec.named_by and self.is_conversation(words[1]):
+            return words[1]
+        return None
+
+    def resume(self, identity: Identity, launched: Command) -> Command | None:
+        """Return the command that brings the conversation back, or begins it when nothing was ever said in it."""
+        conversation = identity.conversation
+        if conversation is None or not self.is_conversation(conversation) or not launched.argv:
+            return None
+        if identity.prompted is not False:
+            if not self.spec.resume:
+                return None
+            form = self.spec.resume
+        else:
+            form = () if identity.taken else self.spec.fresh
+        head = head_of(self.program, launched.argv)[1]
+        leading, rest = _split([word.replace(ID, conversation) for word in form])
+        words = (*launched.argv[:head], *leading, *self.kept(launched.argv[head:]), *rest)
+        return Command(argv=words, cwd=self.directory(identity, launched), environ=launched.environ)
+
+    def kept(self, words: Sequence[str]) -> list[str]:
+        """Return the options that made the agent what it was."""
+        dropped = _grammar((), self.spec.drop).names
+        return kept(self.grammar, words, {*dropped, *self.spec.named_by})
+
+    def directory(self, identity: Identity, launched: Command) -> str:
+        """Return where the conversation has to be resumed."""
+        return identity.home if self.same_directory and identity.home else launched.cwd
+
+    # -- its conversations --------------------------------------------------------------------------------------
+
+    def identify(self, sighting: Sighting, host: HostView) -> Sequence[Identity]:
+        """Return the conversation the command line names, then those written since the process began."""
+        process = sighting.process
+        case = Case(self.name, lambda conversation, evidence: self._about(conversation, evidence, process, host))
+        named = self.named(process)
+        others = [candidate for candidate in self._written_since(process, host) if candidate[1] != named]
+        if named is None:
+            case.note("the command line names none")
+            return case.closed(case.guesses(others))
+        written = next((found.written_at for found in self.transcripts(named, process, host)), None)
+        lost = bool(self.spec.transcripts) and written is None and not self.spec.fresh
+        return case.closed(case.launched(named, others, lost=lost, written_at=written))
+
+    def transcripts(self, conversation: str | None, process: Process, host: HostView) -> list[Found]:
+        """Return the files of a conversation, or of every one, newest first."""
+        named = re.escape(conversation) if conversation is not None else self.spec.id
+        home = process.environ.get("HOME") or host.home
+        found = find_files(self.spec.transcripts, named, home=home, environ=process.environ, host=host)
+        return sorted(found, key=lambda each: each.written_at, reverse=True)
+
+    def _written_since(self, process: Process, host: HostView) -> list[Candidate]:
+        return [
+            (found.written_at, found.id)
+            for found in self.transcripts(None, process, host)
+            if found.written_at >= process.started_at
+        ]
+
+    def _about(self, conversation: str, evidence: Evidence, process: Process, host: HostView) -> About:
+        if not self.spec.transcripts:
+            return About()
+        written = any(found.size for found in self.transcripts(conversation, process, host))
+        # An id we may have given ourselves exists before anything was said under it.
+        return About(prompted=True if written else (False if self.spec.fresh and evidence is Evidence.ARGV else None))
+
+    def describe(self, identity: Identity, process: Process, host: HostView) -> AgentDetails:
+        """Return where the conversation is written and when it last was."""
+        if identity.conversation is None:
+            return AgentDetails()
+        found = next(iter(self.transcripts(identity.conversation, process, host)), None)
+        return AgentDetails(transcript=found.path, last_activity_at=found.written_at) if found else AgentDetails()
+
+    # -- its screen ---------------------------------------------------------------------------------------------
+
+    def read_screen(self, screen: Screen) -> ScreenReading | None:
+        """Return what the first fitting rule says."""
+        from perdure.agents._screens import judge  # dear, and nothing a save needs
+
+        return judge(self.name, self.spec.screen, screen)
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words before the first option, and the rest."""
+    for at, word in enumerate(words):
+        if word.startswith("-"):
+            return list(words[:at]), list(words[at:])
+    return list(words), []
