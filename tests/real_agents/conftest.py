@@ -1,0 +1,69 @@
+"""Tests of real agents: marked as such, each on a stage of its own, and a summary of which agents ran."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.conftest import PrivateHome
+from tests.perdure_cli import Perdure
+from tests.real_agents.agents import PROGRAMS
+from tests.real_agents.kit import Stage
+from tests.real_agents.stub_model import StubModel
+from tests.tmux_server import TmuxServer
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+#: The property of a test's report that names an agent it started.
+RAN = "real agent"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test in this folder, before the marks decide what is left out."""
+    for item in items:
+        if str(item.path).startswith(HERE + os.sep):
+            item.add_marker(pytest.mark.real_agent)
+
+
+@pytest.fixture
+def stage(
+    private_home: PrivateHome, tmux: TmuxServer, perdure: Perdure, request: pytest.FixtureRequest
+) -> Iterator[Stage]:
+    """A machine for one test; everything that was started on it ends with the test."""
+
+    def started(name: str) -> None:
+        # Once per test, and before its outcome is reported.
+        if (RAN, name) not in request.node.user_properties:
+            request.node.user_properties.append((RAN, name))
+
+    with StubModel() as stub:
+        made = Stage(private_home, tmux, stub, perdure, started)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say which agents ran, how their tests went, and why the others did not."""
+    outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for outcome in ("passed", "failed", "error"):
+        for report in terminalreporter.stats.get(outcome, []):
+            for name, value in getattr(report, "user_properties", ()):
+                if name == RAN:
+                    outcomes[value][outcome] += 1
+    skipped = len(terminalreporter.stats.get("skipped", []))
+    if not outcomes and not skipped:
+        return
+    terminalreporter.section("real agents")
+    for program in PROGRAMS.values():
+        counts = outcomes.get(program.name)
+        if counts:
+            told = "ran: " + ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+        else:
+            told = f"DID NOT RUN: {program.missing or 'no test asked for it'}"
+        terminalreporter.write_line(f"{program.name:<9} {program.version:<9} {told}")
