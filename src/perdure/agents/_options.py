@@ -64,6 +64,10 @@ class Grammar:
         """Every name an option goes by."""
         return frozenset(self._options)
 
+    def name_of(self, option: str) -> str:
+        """Return the name under which `parse` gives an option: its last declared one; itself when it is not known."""
+        return self._options[option][0] if option in self._options else option
+
     def parse(self, words: Sequence[str]) -> Iterator[Argument]:
         """Yield the arguments in order. Any words at all give some answer."""
         rest = list(reversed(words))

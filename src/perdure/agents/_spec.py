@@ -21,8 +21,8 @@ from perdure.ports import HostView, Sighting
 
 
 @cache
-def _grammar(keep: tuple[str, ...], drop: tuple[str, ...]) -> Grammar:
-    return Grammar("\n".join((*keep, *drop)))
+def _grammar(declared: tuple[str, ...]) -> Grammar:
+    return Grammar("\n".join(declared))
 
 
 @cache
@@ -40,13 +40,19 @@ class Ordinary:
         self.programs = self.program.programs
         self.same_directory = spec.same_directory
         self.environment = frozenset(spec.environment)
+        own = [word for form in (spec.resume, spec.fresh) for word in _before_id(form)]
+        #: The options and first words whose value is the conversation.
+        self.named_by = frozenset((*spec.named_by, *own))
+        undeclared = (f"{word} <id>" for word in sorted(self.named_by) if word.startswith("-"))
+        #: The options that act once. One that is declared too keeps the arity it was declared with.
+        self._dropped = (*undeclared, *spec.drop)
 
     # -- its command line ---------------------------------------------------------------------------------------
 
     @property
     def grammar(self) -> Grammar:
         """Its options."""
-        return _grammar(self.spec.keep, self.spec.drop)
+        return _grammar((*self._dropped, *self.spec.keep))
 
     def is_conversation(self, text: str) -> bool:
         """Return whether `text` can be a conversation's id."""
@@ -61,7 +67,8 @@ class Ordinary:
         first = next((argument for argument in arguments if argument.name is None), None)
         if first is not None and first.words[0] != "--" and first.values[0] in self.spec.not_agents:
             return 0.0
-        return 0.0 if any(argument.name in self.spec.not_agents for argument in arguments) else score
+        others = {self.grammar.name_of(word) for word in self.spec.not_agents}
+        return 0.0 if any(argument.name in others for argument in arguments) else score
 
     def arguments(self, process: Process) -> list[Argument]:
         """Return what its command line says."""
@@ -70,11 +77,12 @@ class Ordinary:
     def named(self, process: Process) -> str | None:
         """Return the conversation the command line names, None when it names none."""
         arguments = self.arguments(process)
+        options = {self.grammar.name_of(word) for word in self.named_by}
         for argument in arguments:
-            if argument.name in self.spec.named_by and argument.values and self.is_conversation(argument.values[-1]):
+            if argument.name in options and argument.values and self.is_conversation(argument.values[-1]):
                 return argument.values[-1]
         words = [argument.values[0] for argument in arguments if argument.name is None]
-        if len(words) > 1 and words[0] in self.spec.named_by and self.is_conversation(words[1]):
+        if len(words) > 1 and words[0] in self.named_by and self.is_conversation(words[1]):
             return words[1]
         return None
 
@@ -96,8 +104,7 @@ class Ordinary:
 
     def kept(self, words: Sequence[str]) -> list[str]:
         """Return the options that made the agent what it was."""
-        dropped = _grammar((), self.spec.drop).names
-        return kept(self.grammar, words, {*dropped, *self.spec.named_by})
+        return kept(self.grammar, words, {*_grammar(self._dropped).names, *map(self.grammar.name_of, self.named_by)})
 
     def directory(self, identity: Identity, launched: Command) -> str:
         """Return where the conversation has to be resumed."""
@@ -153,6 +160,16 @@ class Ordinary:
         from perdure.agents._screens import judge  # dear, and nothing a save needs
 
         return judge(self.name, self.spec.screen, screen)
+
+
+def _before_id(form: Sequence[str]) -> list[str]:
+    """The word that stands before the id, or is joined to it by `=`."""
+    for at, word in enumerate(form):
+        if word == ID:
+            return list(form[at - 1 : at]) if at else []
+        if word.endswith(f"={ID}"):
+            return [word.removesuffix(f"={ID}")]
+    return []
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:

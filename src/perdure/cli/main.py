@@ -141,7 +141,8 @@ def _general(words: list[str]) -> int:
 def _fail(error: PerdureError, *, as_json: bool) -> int:
     from perdure.cli.render import print_json, printable
 
-    print(f"perdure: {printable(error.message)}", file=sys.stderr)
+    for sentence in error.message.split("\n"):
+        print(f"perdure: {printable(sentence)}", file=sys.stderr)
     try:
         if as_json:
             print_json({"error": {"message": error.message, "code": error.exit_code, **error.data}})

@@ -7,6 +7,7 @@ import os
 import msgspec
 
 from perdure.errors import ConfigError
+from perdure.model.agent import AgentSpec
 from perdure.model.config import Config
 
 _CENTURY = 36525
@@ -32,7 +33,9 @@ def parse_config(raw: bytes, path: str) -> Config:
     import tomllib  # a third of a cold start, and most machines have no configuration
 
     try:
-        return msgspec.convert(tomllib.loads(raw.decode()), Config)
+        document = tomllib.loads(raw.decode())
+        agents = _read_agents(document.pop("agents", {}), path)
+        return msgspec.structs.replace(msgspec.convert(document, Config), agents=agents)
     except UnicodeDecodeError as error:
         raise ConfigError(f"The configuration {path} is not UTF-8 (byte {error.start}).") from error
     except tomllib.TOMLDecodeError as error:
@@ -43,6 +46,27 @@ def parse_config(raw: bytes, path: str) -> Config:
         ) from None
     except msgspec.ValidationError as error:
         raise ConfigError(f"The configuration {path} is wrong: {error}.") from error
+
+
+def _read_agents(tables: object, path: str) -> dict[str, AgentSpec]:
+    """Return the agents a user added; each mistake in them is named, with the agent it is about."""
+    if not tables:
+        return {}
+    from perdure.model.agent_check import mistakes
+
+    if not isinstance(tables, dict):
+        raise ConfigError(f"The configuration {path} is wrong: agents must be tables, such as [agents.mine].")
+    agents, wrong = {}, []
+    for name, table in tables.items():
+        try:
+            agents[name] = msgspec.convert(table, AgentSpec)
+        except msgspec.ValidationError as error:
+            wrong.append(f"[agents.{name}]: {error}")
+        else:
+            wrong += [f"[agents.{name}]: {what}" for what in mistakes(name, agents[name])]
+    if wrong:
+        raise ConfigError("\n".join(f"The configuration {path} is wrong: {each}." for each in wrong))
+    return agents
 
 
 def _checked(config: Config, path: str) -> Config:

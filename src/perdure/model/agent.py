@@ -54,7 +54,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     #: Options as its `--help` prints them (`-m, --model <name>`): those that come back, and those that act once.
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
-    #: The options (of `keep` or `drop`) and first words whose value names the conversation: `--resume`, `continue`.
+    #: Options and first words whose value names the conversation, besides those in `resume` and `fresh`.
     named_by: tuple[str, ...] = ()
     #: The words that bring a conversation back. Leading ones that are no options (a subcommand) come right after the
     #: program, the rest after the kept options. Empty: it cannot be resumed.
