@@ -123,6 +123,8 @@ def _qwen_files(place: Place) -> Mapping[str, str]:
         "security": {"auth": {"selectedType": "openai"}},
         "privacy": {"usageStatisticsEnabled": False},
         "general": {"enableAutoUpdate": False},
+        # Otherwise every answer is followed by a sub-agent's turn, which cannot be told from a person's.
+        "memory": {"enableManagedAutoMemory": False},
     }
     return {".qwen/settings.json": json.dumps(settings)}
 
@@ -162,6 +164,17 @@ def _copilot_environ(place: Place) -> Mapping[str, str]:
     provider = {"TYPE": "openai", "BASE_URL": f"{place.url}/v1", "API_KEY": "made-up"}
     quiet = {"COPILOT_MODEL": "stub-1", "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false"}
     return {**{f"COPILOT_PROVIDER_{name}": value for name, value in provider.items()}, **quiet}
+
+
+def _cline_files(place: Place) -> Mapping[str, str]:
+    provider = {"provider": "openai-compatible", "apiKey": "made-up", "model": "stub-1", "baseUrl": f"{place.url}/v1"}
+    entry = {"settings": provider, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}
+    settings = {"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}}
+    known = {**settings, "providers": {"openai-compatible": entry}}
+    # An advertisement that covers the prompt of whoever has not seen it.
+    notices = {"shown": {"cline-cli-cline-pass-intro": True}}
+    folder = ".cline/data/settings"
+    return {f"{folder}/providers.json": json.dumps(known), f"{folder}/cli-notices.json": json.dumps(notices)}
 
 
 def _goose_environ(place: Place) -> Mapping[str, str]:
@@ -249,9 +262,9 @@ PROGRAMS: Mapping[str, Program] = {
         Program(
             name="cline",
             command=("cline", "--tui", "--auto-approve", "false"),
-            files=_nothing,
+            files=_cline_files,
             environ=_nothing,
-            ready=r"",
+            ready=r"What can I do",
             new="/clear",
             quit="/quit",
         ),

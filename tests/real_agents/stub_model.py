@@ -142,7 +142,7 @@ def _obey(orders: Orders, request: Request, number: int, attempt: int, tokens: i
         said = " ".join(request.results[-1].split())[:60]
         text = orders.say if orders.say is not None else f"STUB-DONE {number}: {said}"
         return Answer(number=number, text=text, tokens=tokens, slow=orders.slow)
-    text = orders.say if orders.say is not None else f"STUB-REPLY {number}: {orders.said[-60:]}"
+    text = orders.say if orders.say is not None else f"STUB-REPLY {number}: {orders.said[:60]}"
     return Answer(number=number, text=text, tokens=tokens, delay=orders.delay, slow=orders.slow)
 
 
