@@ -171,8 +171,10 @@ def _cline_files(place: Place) -> Mapping[str, str]:
     entry = {"settings": provider, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}
     settings = {"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}}
     known = {**settings, "providers": {"openai-compatible": entry}}
-    # An advertisement that covers the prompt of whoever has not seen it.
-    notices = {"shown": {"cline-cli-cline-pass-intro": True}}
+    # Advertisements that cover the prompt of whoever has not seen them.
+    notices = {
+        "shown": dict.fromkeys(("cline-cli-cline-pass-intro", "cline-cli-desktop-launch", "cline-cli-zen"), True)
+    }
     folder = ".cline/data/settings"
     return {f"{folder}/providers.json": json.dumps(known), f"{folder}/cli-notices.json": json.dumps(notices)}
 
