@@ -27,6 +27,7 @@ COMMANDS = {
     "history": ("history", "list the snapshots that are kept"),
     "show": ("show", "show one snapshot"),
     "diff": ("diff", "show what differs between two snapshots, or one and now"),
+    "explain": ("explain", "show why a pane is taken for what it is"),
     "check": ("check", "read everything back and say what is wrong"),
     "export": ("export", "write the formats of earlier scripts"),
     "import": ("import_", "take over the saves of other tools as snapshots"),

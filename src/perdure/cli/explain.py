@@ -1,0 +1,236 @@
+"""`perdure explain TARGET`: why a pane is taken for what it is; `--screen FILE` judges a recorded screen again."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perdure.agents import adapters, agent_of
+from perdure.cli._setup import Setup, add_server_arguments, path_argument, with_setup
+from perdure.cli.find import panes_at
+from perdure.cli.missed import report, unanswered
+from perdure.cli.recording import read_recording, write_recording
+from perdure.cli.render import print_json, printable
+from perdure.errors import NotFound, Unanswered, UsageError
+from perdure.host.clock import now
+from perdure.host.users import run_as, user_by_uid
+from perdure.model.identity import Identity
+from perdure.model.screen import Screen
+from perdure.model.secrets import redact_argv, redact_text
+from perdure.model.user import User
+from perdure.snapshots.explain import Verdict, judge, judge_anybodys, recognition, rejected
+from perdure.snapshots.identify import Seen
+from perdure.snapshots.look import Looked
+from perdure.tmux.screen import read_lines
+
+if TYPE_CHECKING:
+    from perdure.model.snapshot import Capture
+    from perdure.model.topology import Pane
+    from perdure.ports import AgentAdapter
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that led to what is said of a pane."""
+
+    user: str
+    socket: str
+    pane_id: str
+    agent: str | None
+    recognition: tuple[str, ...]
+    conversation: str | None
+    evidence: str | None
+    certain: bool | None
+    because: tuple[str, ...]
+    rejected: tuple[str, ...]
+    #: What would bring the conversation back, without its secrets; None when nothing would.
+    resume: tuple[str, ...] | None
+    title: str
+    screen: Verdict
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("target", nargs="?", metavar="TARGET", help="SESSION[:WINDOW[.PANE]] or a pane id")
+    add_server_arguments(parser)
+    parser.add_argument(
+        "--record",
+        metavar="DIR",
+        type=path_argument,
+        help="keep the screen and what is said of it, without paths and keys",
+    )
+    parser.add_argument("--screen", metavar="FILE", type=path_argument, help="judge this recorded screen instead")
+    parser.add_argument("--title", metavar="TEXT", help="with --screen: the pane's title")
+    parser.add_argument("--agent", metavar="NAME", help="with --screen: whose screen it is")
+
+
+def _run(setup: Setup, args: argparse.Namespace) -> int:
+    if (args.target is None) == (args.screen is None):
+        raise UsageError("Name a pane, or a recorded screen with --screen FILE.")
+    if args.screen is not None:
+        if args.record or args.socket or args.all_users:
+            raise UsageError("--screen judges a file; --record, --socket and --all-users are about live panes.")
+        return _judge_file(setup, args)
+    if args.title is not None or args.agent is not None:
+        raise UsageError("--title and --agent go with --screen FILE; a live pane has its own.")
+    return _explain_pane(setup, args)
+
+
+run = with_setup(_run)
+
+
+def _judge_file(setup: Setup, args: argparse.Namespace) -> int:
+    recorded = read_recording(args.screen)
+    title = args.title if args.title is not None else recorded.title
+    screen = Screen(lines=recorded.lines, title=title)
+    known, name = adapters(setup.config.agents), args.agent or recorded.agent
+    verdict = judge(screen, _called(name, known)) if name else judge_anybodys(screen, known)
+    if args.json:
+        print_json(verdict)
+    else:
+        _print_verdict(verdict)
+    return 0
+
+
+def _called(name: str, known: Sequence[AgentAdapter]) -> AgentAdapter:
+    for adapter in known:
+        if adapter.name == name:
+            return adapter
+    names = ", ".join(adapter.name for adapter in known)
+    raise NotFound(f"There is no agent called {name!r}; there are {names}.")
+
+
+def _explain_pane(setup: Setup, args: argparse.Namespace) -> int:
+    looked = setup.look(setup.ask(args), now())
+    captures = [each.capture for each in looked if isinstance(each, Looked)]
+    missed = unanswered(looked)
+    if missed and not captures:
+        raise Unanswered(missed[0].message)
+    capture, pane = _find(captures, args.target)
+    explanation, lines = _explain(setup, capture, pane)
+    path = None
+    if args.record is not None:
+        path = write_recording(args.record, lines, explanation.title, explanation.screen, home=setup.me.home)
+    if args.json:
+        print_json({**msgspec.to_builtins(explanation), "recorded": path})
+    else:
+        _print(explanation)
+        if path is not None:
+            print(f"recorded      {printable(path)}.txt and .json")
+    return report(missed, one_socket=args.socket is not None)
+
+
+def _find(captures: Sequence[Capture], target: str) -> tuple[Capture, Pane]:
+    found: list[tuple[Capture, Pane]] = []
+    for capture in captures:
+        try:
+            found += [(capture, pane) for pane in panes_at(capture.topology, target)]
+        except NotFound:
+            continue
+    if not found:
+        raise NotFound(f"There is no pane {target!r}; `perdure ls` shows those there are.")
+    if len(found) > 1:
+        places = ", ".join(f"{pane.id} on {os.path.basename(capture.server.socket)}" for capture, pane in found[:6])
+        raise UsageError(f"{target!r} means {len(found)} panes ({places}); name one, if need be with --socket PATH.")
+    return found[0]
+
+
+def _explain(setup: Setup, capture: Capture, pane: Pane) -> tuple[Explanation, tuple[str, ...]]:
+    known = adapters(setup.config.agents)
+    details = capture.details.panes[pane.id]
+    owner = _owner(setup, capture)
+    lines = read_lines(capture.server.socket, pane.id, owner, timeout=setup.config.tmux.timeout_seconds)
+    screen = Screen(lines=lines or (), title=details.title)
+    identity = pane.identity
+    found = agent_of(details.processes, known)
+    verdict = Verdict(because=("no agent is in this pane, so nothing is read from its screen",))
+    if lines is None:
+        verdict = Verdict(agent=identity.agent if identity else None, because=("the screen could not be read",))
+    elif found is not None:
+        verdict = judge(screen, found[0])
+    claims = _claims(setup, capture, pane, owner) if found is not None else ()
+    explanation = Explanation(
+        user=capture.server.user,
+        socket=capture.server.socket,
+        pane_id=pane.id,
+        agent=identity.agent if identity else None,
+        recognition=tuple(recognition(details.processes, known)),
+        conversation=identity.conversation if identity else None,
+        evidence=identity.evidence.value if identity and identity.evidence else None,
+        certain=identity.certain if identity else None,
+        because=details.because,
+        rejected=tuple(rejected(claims, identity, details.because)),
+        resume=_resume(pane, found[0]) if found is not None else None,
+        title=redact_text(details.title),
+        screen=_without_secrets(verdict),
+    )
+    return explanation, screen.lines
+
+
+def _owner(setup: Setup, capture: Capture) -> User:
+    server = capture.server
+    if server.uid == setup.me.uid:
+        return setup.me
+    return user_by_uid(server.uid) or User(server.user, server.uid, server.uid, "/")
+
+
+def _claims(setup: Setup, capture: Capture, pane: Pane, owner: User) -> Sequence[Identity]:
+    """Every identity the evidence allows, found as the user whose files tell."""
+    details = capture.details.panes[pane.id]
+    found = agent_of(details.processes, adapters(setup.config.agents))
+    if found is None:
+        return ()
+    adapter, process = found
+    seen = Seen(server=capture.server, pane=pane.id, title=details.title, process=process, tree=details.processes)
+    view = setup.surroundings().view_of(owner)
+    if owner.uid == setup.me.uid:
+        return adapter.identify(seen, view)
+    raw = run_as(owner, lambda: msgspec.json.encode(list(adapter.identify(seen, view))))
+    return msgspec.json.decode(raw, type=list[Identity])
+
+
+def _resume(pane: Pane, adapter: AgentAdapter) -> tuple[str, ...] | None:
+    if pane.identity is None or pane.program is None:
+        return None
+    command = adapter.resume(pane.identity, pane.program)
+    return None if command is None else tuple(redact_argv(command.argv))
+
+
+def _without_secrets(verdict: Verdict) -> Verdict:
+    return msgspec.structs.replace(verdict, because=tuple(redact_text(why) for why in verdict.because))
+
+
+def _print(explained: Explanation) -> None:
+    print(f"pane          {explained.pane_id} of {explained.user} on {printable(explained.socket)}")
+    print(f"agent         {explained.agent or 'none'}")
+    _print_list(explained.recognition)
+    if explained.agent is not None:
+        sure = "" if explained.certain else " (uncertain)"
+        by = f", known by {explained.evidence}{sure}" if explained.evidence else ""
+        print(f"conversation  {printable(explained.conversation or 'unknown')}{by}")
+        _print_list(explained.because)
+        if explained.rejected:
+            print("rejected")
+            _print_list(explained.rejected)
+        line = shlex.join(explained.resume) if explained.resume else "by nothing"
+        print(f"brought back  {printable(line)}")
+    print(f"title         {printable(explained.title)}")
+    _print_verdict(explained.screen)
+
+
+def _print_verdict(verdict: Verdict) -> None:
+    said = verdict.state or ("covered, so the state stays what it was" if verdict.frozen else "cannot tell")
+    reason = f" ({verdict.reason})" if verdict.reason else ""
+    rule = f" by {verdict.rule}, confidence {verdict.confidence:.2f}" if verdict.rule else ""
+    whose = f"{verdict.agent}: " if verdict.agent else ""
+    print(f"screen        {whose}{said}{reason}{rule}")
+    _print_list(verdict.because)
+
+
+def _print_list(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(f"              - {printable(line)}")
