@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -33,6 +34,11 @@ class PaneRow(Struct, frozen=True, kw_only=True):
     certain: bool | None
     evidence: str | None
     profile: str | None
+    conversation_title: str | None
+    parent: str | None
+    began_at: datetime | None
+    last_activity_at: datetime | None
+    agent_version: str | None
     model: str | None
     provider: str | None
     context_used: int | None
@@ -89,6 +95,11 @@ def _row(server: Server, session: str, link: Link, window_name: str, pane: Pane,
         certain=identity.certain if identity else None,
         evidence=identity.evidence.value if identity and identity.evidence else None,
         profile=identity.profile if identity else None,
+        conversation_title=redact_text(agent.title) if agent.title else None,
+        parent=agent.parent,
+        began_at=agent.began_at,
+        last_activity_at=agent.last_activity_at,
+        agent_version=agent.version,
         model=agent.model,
         provider=agent.provider,
         context_used=agent.context_used,
