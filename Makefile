@@ -8,10 +8,10 @@ BENCH_ARGS ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux up test check format bench pins clean
+.PHONY: help setup tmux up test test-real real-agents check format bench pins clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: ## make .venv with the pinned versions and perdure itself
 	@scripts/setup
@@ -25,6 +25,13 @@ up: setup tmux ## save this machine's panes and show them
 
 test: setup tmux check ## all checks and all tests, apart from those that need real agents
 	@$(PY) -m pytest -q -n auto --maxprocesses 4 $(PYTEST_ARGS)
+
+real-agents: ## install the real agent programs the tests know, in their pinned versions
+	@scripts/real-agents
+
+# Two at once: some of these programs take a gigabyte each. What is not installed is skipped, with the reason.
+test-real: setup tmux ## the tests that run real agents against a stub model
+	@$(PY) -m pytest -q -m real_agent -rs -n 2 --dist worksteal tests/real_agents $(PYTEST_ARGS)
 
 check: setup ## lint, layout, types
 	@$(PY) -m ruff check --quiet

@@ -111,7 +111,7 @@ def cache_directory(environ: Mapping[str, str]) -> str:
     named = environ.get("PERDURE_REAL_AGENTS")
     if named:
         return os.path.abspath(named)
-    caches = environ.get("XDG_CACHE_HOME") or os.path.join(environ["HOME"], ".cache")
+    caches = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".cache")
     return os.path.join(caches, "perdure", "real-agents")
 
 
@@ -201,9 +201,7 @@ def install_all(agents: Iterable[Agent], cache: str, say: Callable[[str], None])
     def one(agent: Agent) -> bool:
         try:
             outcome, there = install(agent, cache), True
-        except Failed as problem:
-            outcome, there = f"FAILED: {problem}", False
-        except OSError as problem:
+        except (Failed, OSError) as problem:
             outcome, there = f"FAILED: {problem}", False
         with told:
             say(f"{agent.name:<9} {agent.version:<9} {outcome}")
@@ -228,6 +226,7 @@ def main(arguments: Sequence[str]) -> int:
         missing = install_all(wanted, cache, lambda line: print(line, flush=True))
     if not missing:
         return 0
+    print(f"{missing} of {len(wanted)} agents are missing, and tests that need them will be skipped", file=sys.stderr)
     return 1 if missing == len(wanted) else 4
 
 

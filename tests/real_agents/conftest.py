@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -34,6 +35,8 @@ def stage(
     private_home: PrivateHome, tmux: TmuxServer, perdure: Perdure, request: pytest.FixtureRequest
 ) -> Iterator[Stage]:
     """A machine for one test; everything that was started on it ends with the test."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("the processes of real agents are read from /proc")
 
     def started(name: str) -> None:
         # Once per test, and before its outcome is reported.

@@ -16,6 +16,7 @@ import os
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +58,7 @@ class Stage:
         self.stub = stub
         self.perdure = perdure
         self._started = started
-        self._root = home.root
+        self._root = os.path.realpath(home.root)
         self._sockets = home.sockets
         self._configured: set[str] = set()
         self._scratch = os.path.join(home.root, "x")
@@ -67,7 +68,7 @@ class Stage:
 
     def directory(self, name: str) -> str:
         """Return a project directory by name, made when it is not there. alpha, beta and gamma are trusted."""
-        path = os.path.join(os.path.realpath(self._root), "w", name)
+        path = os.path.join(self._root, "w", name)
         os.makedirs(path, exist_ok=True)
         return path
 
@@ -199,6 +200,27 @@ class Stage:
                 _signal(process.kill)
             assert time.monotonic() < deadline + PATIENCE, f"still alive: {living}"
             time.sleep(0.05)
+        for path in self._sockets_outside():
+            for left in (path, f"{path}.lock"):
+                if os.path.exists(left):
+                    os.unlink(left)
+
+    def _sockets_outside(self) -> list[str]:
+        """Return sockets that links in the home lead to: codex keeps its daemon's in /tmp, whatever TMPDIR says."""
+        found = []
+        for folder, _, names in os.walk(self.home):
+            for path in (os.path.join(folder, name) for name in names):
+                target = os.path.realpath(path)
+                if os.path.islink(path) and not target.startswith(self._root) and _is_socket(target):
+                    found.append(target)
+        return found
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _signal(send: Callable[[], None]) -> None:

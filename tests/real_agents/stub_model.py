@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import sys
 import threading
 import time
 from collections import Counter
@@ -110,7 +111,8 @@ class StubModel:
             attempt = self._attempts[request.prompt]
         tokens = max(1, size // 4)
         if not ordered:
-            text = f"Stub aside {number}" if request.schema is None else json.dumps(filled(request.schema))
+            aside = f"Stub aside {number}"
+            text = aside if request.schema is None else json.dumps(filled(request.schema, aside))
             return Answer(number=number, text=text, tokens=tokens)
         try:
             return _obey(parse(request.prompt), request, number, attempt, tokens)
@@ -157,8 +159,6 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is what happens when an agent is killed; anything else is shown."""
-        import sys
-
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

@@ -190,11 +190,11 @@ def pieces(text: str, slow: float) -> Sequence[str]:
     return [text[at : at + size] for at in range(0, len(text), size)] or [text]
 
 
-def filled(schema: Mapping[str, Any]) -> Any:
-    """Return plain values that follow a JSON schema: the answer to routers and other helpers that want one."""
+def filled(schema: Mapping[str, Any], text: str) -> Any:
+    """Return plain values that follow a JSON schema, with this for a text: what routers and other helpers want."""
     if schema.get("enum"):
         return schema["enum"][0]
     kind = str(schema.get("type", "object")).lower()
     if kind == "object":
-        return {name: filled(inner) for name, inner in (schema.get("properties") or {}).items()}
-    return {"string": "stub", "array": [], "boolean": False}.get(kind, 0)
+        return {name: filled(inner, text) for name, inner in (schema.get("properties") or {}).items()}
+    return {"string": text, "array": [], "boolean": False}.get(kind, 0)

@@ -14,10 +14,8 @@ from tests.real_agents.kit import Stage
 def test_an_agent_starts_answers_and_ends(stage: Stage, name: str) -> None:
     began = time.monotonic()
     agent = stage.start(name)
-    print("ready after", time.monotonic() - began)
+    print(f"{name} is ready after {time.monotonic() - began:.1f} s")
     agent.ask("hello there")
-    print("answered after", time.monotonic() - began)
-    print(agent)
+    print(f"{name} has answered after {time.monotonic() - began:.1f} s")
     agent.quit()
-    print("ended after", time.monotonic() - began)
-    print([(seen.path, seen.ordered, seen.request.prompt[-80:]) for seen in stage.stub.seen])
+    print(f"{name} has ended after {time.monotonic() - began:.1f} s")
