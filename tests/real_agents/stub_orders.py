@@ -125,19 +125,34 @@ def parse(prompt: str) -> Orders:
 
 
 def _pieces(prompt: str) -> Iterator[tuple[str | None, str]]:
-    """Yield (word, value) for orders and (None, text) for what stands between them. Brackets inside may nest."""
+    """Yield (word, value) for orders and (None, text) for what stands between them."""
     at = 0
     while opening := _OPENING.search(prompt, at):
-        end, depth = opening.end(), 2
-        while depth and end < len(prompt):
-            depth += {"[": 1, "]": -1}.get(prompt[end], 0)
-            end += 1
-        if depth:
+        end = _end(prompt, opening.end())
+        if end is None:
             break
         yield None, prompt[at : opening.start()]
-        yield opening[1], prompt[opening.end() : end - 2].removeprefix("=")
-        at = end
+        yield opening[1], prompt[opening.end() : end].removeprefix("=")
+        at = end + 2
     yield None, prompt[at:]
+
+
+def _end(prompt: str, start: int) -> int | None:
+    """Return where an order's closing brackets are; brackets inside it come in pairs, or stand in JSON."""
+    brace = prompt.find("{", start)
+    if brace >= 0 and "]]" not in prompt[start:brace]:
+        try:
+            _, stop = json.JSONDecoder().raw_decode(prompt, brace)
+        except ValueError:
+            stop = start
+        if prompt.startswith("]]", stop):
+            return stop
+    depth = 2
+    for at in range(start, len(prompt)):
+        depth += {"[": 1, "]": -1}.get(prompt[at], 0)
+        if not depth:
+            return at - 1
+    return None
 
 
 def _call(text: str) -> Call:
