@@ -196,6 +196,11 @@ model:
     return {".hermes/config.yaml": settings}
 
 
+def _aider_files(place: Place) -> Mapping[str, str]:
+    # What it knows of models, from today: otherwise it asks the world outside, and says so on the screen.
+    return {".aider/caches/model_prices_and_context_window.json": json.dumps({"some-model": {}})}
+
+
 def _aider_options(place: Place) -> Sequence[str]:
     model = ["--model", f"openai/stub{TOOLLESS}", "--openai-api-base", f"{place.url}/v1", "--openai-api-key", "made-up"]
     quiet = ["--no-check-update", "--analytics-disable", "--no-show-model-warnings", "--no-show-release-notes"]
@@ -292,7 +297,7 @@ PROGRAMS: Mapping[str, Program] = {
         Program(
             name="aider",
             command=("aider",),
-            files=_nothing,
+            files=_aider_files,
             environ=_nothing,
             ready=r"(?m)^> *$",
             new="/clear",

@@ -53,9 +53,11 @@ class StubModel:
         self._replies = itertools.count(1)
         self._asides = itertools.count(1)
         self._attempts: Counter[str] = Counter()
+        #: Prompts as they were sent, before what came earlier was taken off.
+        self._sent: set[str] = set()
         self._ending = threading.Event()
         self._server = _Server(("127.0.0.1", port), self)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
     @property
     def port(self) -> int:
@@ -104,6 +106,8 @@ class StubModel:
         """Decide what a request gets, and remember it."""
         ordered = bool(request.tools) or request.model.endswith(TOOLLESS)
         with self._lock:
+            if ordered:
+                request = request._replace(prompt=self._newest(request))
             number = next(self._replies if ordered else self._asides)
             self.seen.append(Seen(path, ordered, request, number, time.time()))
             self._note(self.seen[-1])
@@ -118,6 +122,19 @@ class StubModel:
             return _obey(parse(request.prompt), request, number, attempt, tokens)
         except BadOrder as problem:
             return Answer(number=number, text=f"STUB-BAD-ORDER {number}: {problem}", tokens=tokens)
+
+    def _newest(self, request: Request) -> str:
+        """Return a prompt without what agents put into one text with it.
+
+        After a turn that failed, hermes sends the next prompt below the one before. Aider, which has no tools, adds
+        its instructions below every prompt.
+        """
+        prompt = request.prompt
+        if not request.tools:
+            return prompt.partition("\n\n")[0]
+        self._sent.add(prompt)
+        earlier = max((sent for sent in self._sent if prompt.startswith(f"{sent}\n\n")), key=len, default="")
+        return prompt.removeprefix(earlier).strip()
 
     def _note(self, seen: Seen) -> None:
         if self._log is None:

@@ -107,6 +107,21 @@ def test_what_agents_add_to_a_prompt_is_not_the_prompt(ask: Asking, stub: StubMo
     assert stub.prompts == ["hello"]
 
 
+def test_a_prompt_sent_below_an_earlier_one_stands_for_itself(ask: Asking, stub: StubModel) -> None:
+    """Hermes does so after a turn that failed, and the earlier prompt's orders are not meant any more."""
+    assert ask("one [[error=500]]").status == 500
+    for _ in range(2):
+        assert ask("one [[error=500]]\n\ntwo").status == 200
+    assert ask("one [[error=500]]\n\ntwo\n\nthree").text == "STUB-REPLY 4: three"
+    assert ask("two of them").text == "STUB-REPLY 5: two of them"
+    assert stub.prompts == ["one [[error=500]]", "two", "two", "three", "two of them"]
+
+
+def test_instructions_below_a_prompt_are_not_echoed(ask: Asking) -> None:
+    prompt = "hello\n\nAnswer in English. Write [[error=500]] in brackets."
+    assert ask(prompt, tools={}, model=f"stub{TOOLLESS}").text == "STUB-REPLY 1: hello"
+
+
 def test_a_slow_answer_is_whole(ask: Asking) -> None:
     text = "many words " * 30
     assert ask(f"[[slow=0.05]] [[say={text}]]").text == text
