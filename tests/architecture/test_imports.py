@@ -1,6 +1,6 @@
 """Which part of the program may import which: left may be imported by right, never back, never sideways.
 
-model, errors <- ports <- agents | tmux | host | store <- snapshots | live | chats | jobs | compat
+model, errors <- ports <- agents | tmux | host | store <- snapshots | live | chats | jobs | compat | hooks
 <- daemon <- api ; cli, tui
 """
 
@@ -13,7 +13,7 @@ from tests.architecture.source import PACKAGE, Finding, Module, imports, modules
 NOUNS = frozenset({"model", "errors"})
 PORTS = NOUNS | {"ports"}
 EDGES = frozenset({"agents", "tmux", "host", "store"})
-CHAINS = frozenset({"snapshots", "live", "chats", "jobs", "compat"})
+CHAINS = frozenset({"snapshots", "live", "chats", "jobs", "compat", "hooks"})
 BELOW_DAEMON = PORTS | EDGES | CHAINS
 
 ALLOWED: dict[str, frozenset[str]] = {

@@ -5,7 +5,21 @@ What the rest of the program needs is here; a new agent is a new file and one li
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from perdure.agents._registry import adapters, agent_of, environment_names
 from perdure.agents.generic import program_of
 
-__all__ = ["adapters", "agent_of", "environment_names", "program_of"]
+if TYPE_CHECKING:
+    from perdure.agents.hooking import HookFacts
+
+__all__ = ["adapters", "agent_of", "environment_names", "hook_facts", "program_of"]
+
+
+def hook_facts() -> Mapping[str, HookFacts]:
+    """Return how agents are hooked, by their names, in the order of these."""
+    # Here, for no save needs to know.
+    from perdure.agents._hook_facts import FACTS
+
+    return FACTS

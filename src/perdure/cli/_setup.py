@@ -109,12 +109,13 @@ class Setup:
     def surroundings(self) -> Surroundings:
         """Return what a look depends on besides the servers."""
         from perdure.host.files import Files
+        from perdure.host.spool import spool_dir
         from perdure.snapshots.look import Surroundings
         from perdure.store.foreign import query
 
         def view_of(user: User) -> Files:
             state = self.state_dir if user.uid == self.me.uid else places.state_dir({}, user.home)
-            return Files(user.home, spool=os.path.join(state, "spool"), query=query)
+            return Files(user.home, spool=spool_dir(state), query=query)
 
         return Surroundings(
             config=self.config,

@@ -28,6 +28,7 @@ COMMANDS = {
     "show": ("show", "show one snapshot"),
     "diff": ("diff", "show what differs between two snapshots, or one and now"),
     "explain": ("explain", "show why a pane is taken for what it is"),
+    "hooks": ("hooks", "let agents record which conversation they are in"),
     "check": ("check", "read everything back and say what is wrong"),
     "export": ("export", "write the formats of earlier scripts"),
     "import": ("import_", "take over the saves of other tools as snapshots"),

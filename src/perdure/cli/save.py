@@ -61,6 +61,7 @@ def _warm_up(setup: Setup) -> None:
 def keep(setup: Setup, looked: Sequence[Looked | Missed], at: datetime, *, exports: bool = True) -> list[SaveResult]:
     """Save what was looked at. What the store cannot take, the manifests still do, and its result says so."""
     from perdure.errors import StoreUnusable
+    from perdure.host import spool
     from perdure.snapshots.save import prune, save, unsaved
 
     try:
@@ -70,6 +71,7 @@ def keep(setup: Setup, looked: Sequence[Looked | Missed], at: datetime, *, expor
     if any(each.reason == "store" for each in results):
         _keep_manifests(setup, looked, results)
         return results
+    spool.prune(spool.spool_dir(setup.state_dir), at)
     try:
         prune(setup.store, setup.config, at)
     except StoreUnusable as error:

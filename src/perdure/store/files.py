@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -41,17 +42,20 @@ def private_file(path: str) -> None:
         os.fchmod(handle, 0o600)
 
 
-def write_atomically(path: str, data: bytes, *, aside: str | None = None) -> None:
+def write_atomically(path: str, data: bytes, *, aside: str | None = None, like: os.stat_result | None = None) -> None:
     """Put `data` at `path`, for the owner alone, in one step that survives a power cut. Raises OSError.
 
-    With `aside`, what was there gets that name, once nothing but renaming is left to do.
+    With `aside`, what was there gets that name, once nothing but renaming is left to do. With `like`, the file is as
+    accessible as that one, to the same owner and group.
     """
     directory, name = os.path.split(path)
     temporary = os.path.join(directory, f".{name}.{os.getpid()}-{os.urandom(4).hex()}{TEMPORARY}")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "wb") as file:
-            os.fchmod(handle, 0o600)
+            if like is not None and (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
+                os.fchown(handle, like.st_uid, like.st_gid)
+            os.fchmod(handle, 0o600 if like is None else stat.S_IMODE(like.st_mode))
             file.write(data)
             file.flush()
             os.fsync(handle)

@@ -1,0 +1,100 @@
+"""What it takes to let an agent record its own conversation: which of its files, what goes into them, and the line it runs.
+
+Pure data and text. Who reads and writes the files is `perdure.hooks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from os.path import isabs, join
+
+from msgspec import Struct
+
+#: In whatever we put into a file of somebody else's: by it we know our own again. `made` counts what had to be made
+#: around it and goes with it, `sum` tells whether it was edited since; both are filled in when it is put there.
+MARK = "perdure-hook/1 made=0 sum=00000000"
+
+
+class Format(StrEnum):
+    """How a file is written."""
+
+    JSON = "json"
+    YAML = "yaml"
+    TOML = "toml"
+    #: A whole file of ours.
+    OWN = "own"
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """Something to be appended to a list in a file of nested objects. One of its texts holds `MARK`."""
+
+    #: The names that lead to the list.
+    path: tuple[str, ...]
+    value: Mapping[str, object]
+
+
+class Setting(Struct, frozen=True, kw_only=True):
+    """A list of words to be set in a table of a TOML file, unless its owner has set it to something else."""
+
+    table: str
+    key: str
+    value: tuple[str, ...]
+    #: The word that matters: an owner's own list that has it will do.
+    needed: str
+
+
+class HookFile(Struct, frozen=True, kw_only=True):
+    """One file and what belongs into it."""
+
+    #: From the agent's config home.
+    path: str
+    format: Format
+    entries: tuple[Entry, ...] = ()
+    setting: Setting | None = None
+    text: str = ""
+
+
+class HookFacts(Struct, frozen=True, kw_only=True):
+    """How one agent is hooked."""
+
+    #: Where it keeps its configuration: the first of these variables that is set, with what is below it there.
+    variables: tuple[tuple[str, str], ...]
+    #: Else this, below the user's home.
+    usual_home: str
+    #: Given the directory of the records, returns the files in the order in which they are to be written.
+    files: Callable[[str], tuple[HookFile, ...]]
+    #: Whether records arrive. An agent may also be made to show its conversation instead.
+    records: bool = True
+    #: What whoever installs it should know, in a sentence or two.
+    note: str = ""
+
+    def home(self, environ: Mapping[str, str], user_home: str) -> str:
+        """Return the agent's config home."""
+        for variable, below in self.variables:
+            if chosen := environ.get(variable):
+                return join(chosen if isabs(chosen) else join(user_home, chosen), below).rstrip("/")
+        return join(user_home, self.usual_home)
+
+
+def shell_quoted(text: str) -> str:
+    """Return `text` as one word of a POSIX shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def record_line(directory: str, event: str, *, pid: str = "$PPID", marked: bool = True) -> str:
+    """Return the line that keeps what comes in as the newest record of `event` of process `pid`.
+
+    It is run by any POSIX shell, says nothing, always succeeds, and only swallows its input when the directory is
+    gone. The record's name is `<pid>-<event>`, inside tmux followed by `.<server's pid>.<pane's number>`; one of the
+    same name is replaced, so there are never more than events. It appears whole or not at all.
+    """
+    mark = f": {MARK}; " if marked else ""
+    return (
+        f"{mark}d={shell_quoted(directory)}; p={pid}; s=${{TMUX%,*}}; "
+        f"f=$p-{event}${{TMUX_PANE:+.${{s##*,}}.${{TMUX_PANE#%}}}}; "
+        # Only a variable somebody made up has a slash in it; without this the record would be lost.
+        f"case $f in */*) f=$p-{event};; esac; "
+        'if [ -d "$d" ]; then umask 077; t=$d/.$f.$$; { cat >"$t" && mv -f "$t" "$d/$f"; } || rm -f "$t"; '
+        "else cat; fi >/dev/null 2>&1; exit 0"
+    )

@@ -1,0 +1,205 @@
+"""`perdure hooks`: let agents record which conversation they are in, or let them no longer."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from perdure.agents import hook_facts
+from perdure.cli._setup import Setup, with_setup
+from perdure.cli.render import age, print_json, print_table, printable
+from perdure.errors import NotFound, PerdureError, Refused
+from perdure.hooks import apply
+from perdure.hooks.apply import Change, Place
+from perdure.hooks.merge import State
+from perdure.host import spool
+from perdure.host.clock import now
+
+ACTIONS = ("install", "uninstall", "status", "diff")
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What became of one agent."""
+
+    agent: str
+    #: installed, removed, unchanged, skipped, refused or failed
+    result: str
+    files: tuple[str, ...] = ()
+    message: str | None = None
+
+
+class FileState(Struct, frozen=True, kw_only=True):
+    """What one file holds of ours."""
+
+    path: str
+    state: State
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    """How an agent stands."""
+
+    agent: str
+    #: As of the file that needs somebody most; `not there` without a config directory.
+    state: str
+    home: str
+    files: tuple[FileState, ...]
+    last_record: datetime | None
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("action", choices=ACTIONS, help="diff shows what install would change, and changes nothing")
+    parser.add_argument(
+        "agents", nargs="*", metavar="AGENT", help="all that have a config directory, when none is named"
+    )
+
+
+def _run(setup: Setup, args: argparse.Namespace) -> int:
+    places = _places(setup, args.agents)
+    if args.action == "status":
+        return _status(places, as_json=args.json)
+    if args.action == "diff":
+        return _diff(places, as_json=args.json)
+    if args.action == "install":
+        results = [_carried_out(each, apply.install, "installed") for each in places]
+    else:
+        results = [_carried_out(each, apply.uninstall, "removed") for each in places]
+    _report(results, as_json=args.json)
+    return _exit_code(results)
+
+
+run = with_setup(_run)
+
+
+def _places(setup: Setup, named: Sequence[str]) -> list[Place]:
+    """Return the agents that are meant. One that is named has to be there."""
+    facts = hook_facts()
+    for name in named:
+        if name not in facts:
+            raise NotFound(f"There are no hooks for {name!r}, only for {', '.join(facts)}.")
+    wanted = [name for name in facts if not named or name in named]
+    places = [apply.place(name, facts[name], os.environ, setup.me.home, setup.state_dir) for name in wanted]
+    for each in places if named else ():
+        if not each.is_there:
+            raise NotFound(f"{each.agent} has no directory {each.home}; start it once, or set the variable it uses.")
+    return places
+
+
+def _carried_out(where: Place, work: Callable[[Place], list[Change]], done: str) -> Result:
+    if not where.is_there:
+        return Result(agent=where.agent, result="skipped", message=f"there is no {where.home}")
+    try:
+        changes = work(where)
+    except PerdureError as error:
+        kind = "refused" if isinstance(error, Refused) else "failed"
+        return Result(agent=where.agent, result=kind, message=error.message)
+    note = where.facts.note if changes and done == "installed" else None
+    return Result(
+        agent=where.agent,
+        result=done if changes else "unchanged",
+        files=tuple(change.path for change in changes),
+        message=note or None,
+    )
+
+
+def _report(results: Sequence[Result], *, as_json: bool) -> None:
+    for each in results:
+        if each.result in ("refused", "failed"):
+            print(f"perdure: {printable(each.message or '')}", file=sys.stderr)
+    if as_json:
+        print_json({"agents": results})
+        return
+    for each in results:
+        if each.result not in ("refused", "failed"):
+            detail = ", ".join(each.files) or (each.message if each.result == "skipped" else "")
+            print(printable(f"{each.agent}: {each.result}{f': {detail}' if detail else ''}"))
+            if each.files and each.message:
+                print(f"  {each.message}")
+    if any(each.result == "installed" for each in results):
+        print("Agents that run already are recorded when they are started the next time.")
+
+
+def _exit_code(results: Sequence[Result]) -> int:
+    """Return 0 when everything that is there was done; else what kept it from being done."""
+    kinds = {each.result for each in results} - {"skipped"}
+    if not kinds & {"refused", "failed"}:
+        return 0
+    if kinds <= {"refused"}:
+        return Refused.exit_code
+    return 1 if kinds <= {"refused", "failed"} else 4
+
+
+def _status(places: Sequence[Place], *, as_json: bool) -> int:
+    found = [_status_of(each) for each in places]
+    if as_json:
+        print_json({"agents": found})
+        return 0
+    at = now()
+    rows = [
+        (
+            each.agent,
+            each.state,
+            age(each.last_record, at) if each.last_record else None,
+            ", ".join(file.path for file in each.files) or each.home,
+        )
+        for each in found
+    ]
+    print_table(("agent", "hooks", "last record", "file"), rows, whole=("agent", "hooks"), spare=("file",))
+    return 0
+
+
+def _status_of(where: Place) -> Status:
+    files = tuple(FileState(path=path, state=state) for path, state in apply.states(where)) if where.is_there else ()
+    return Status(
+        agent=where.agent,
+        state=_worst([file.state for file in files]) if files else "not there",
+        home=where.home,
+        files=files,
+        last_record=spool.newest(where.records),
+    )
+
+
+def _worst(states: Sequence[State]) -> State:
+    """Return what is to be said of several files: the one that needs somebody most."""
+    order = (State.UNREADABLE, State.EDITED, State.OUTDATED, State.ABSENT, State.INSTALLED)
+    worst = min(states, key=order.index)
+    # With one of two there, installing again completes it.
+    return State.OUTDATED if worst is State.ABSENT and State.INSTALLED in states else worst
+
+
+def _diff(places: Sequence[Place], *, as_json: bool) -> int:
+    found, results = [], []
+    for each in places:
+        try:
+            changes = apply.plan_install(each) if each.is_there else []
+        except PerdureError as error:
+            print(f"perdure: {printable(error.message)}", file=sys.stderr)
+            results.append(Result(agent=each.agent, result="refused", message=error.message))
+            continue
+        results.append(Result(agent=each.agent, result="unchanged"))
+        found += [{"agent": each.agent, "path": change.path, "diff": _unified(change)} for change in changes]
+    if as_json:
+        print_json({"changes": found})
+    else:
+        print("".join(str(change["diff"]) for change in found), end="")
+    return _exit_code(results)
+
+
+def _unified(change: Change) -> str:
+    old, new = (_lines(text) for text in (change.before, change.after))
+    before = "/dev/null" if change.before is None else change.path
+    shown = difflib.unified_diff(old, new, printable(before), printable(change.path))
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in shown)
+
+
+def _lines(text: str | None) -> list[str]:
+    """Return the lines as they can be shown; a line break of another kind is part of the line."""
+    pieces = (text or "").split("\n")
+    shown = [printable(piece.replace("\t", "    ")) + "\n" for piece in pieces[:-1]]
+    return [*shown, printable(pieces[-1])] if pieces[-1] else shown

@@ -1,0 +1,1 @@
+"""Letting agents record their own conversations: merged into their files, recognisable, and taken out without a trace."""
