@@ -158,6 +158,8 @@ def _install_npm(agent: Agent, directory: str) -> None:
         shutil.copy(os.path.join(agent.pins, name), directory)
     # Errors only: several of these packages name a newer node than they need, and each says so ten times.
     quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
+    # Where there is no way out, that is known after seconds and not after minutes.
+    quiet += ["--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"]
     # Not `npm ci`: the lock may lack optional packages of other systems, and that insists on them.
     _run(["npm", "install", "--no-save", "--ignore-scripts", "--omit=dev", *quiet], directory)
     if agent.postinstall is not None:
@@ -176,21 +178,22 @@ def _install_python(agent: Agent, directory: str) -> None:
     # A user's own settings must not lead out of the directory.
     own = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     kept = {name: value for name, value in os.environ.items() if name not in ("PIP_TARGET", "PIP_PREFIX", "PYTHONHOME")}
-    _run(pip, directory, env={**kept, **own})
+    _run(pip, directory, env={**kept, **own}, name="pip")
 
 
-def _run(command: Sequence[str], cwd: str, env: Mapping[str, str] | None = None) -> str:
+def _run(command: Sequence[str], cwd: str, env: Mapping[str, str] | None = None, name: str | None = None) -> str:
     """Return what a command printed; raises Failed with its last words."""
+    name = name or os.path.basename(command[0])
     try:
         done = subprocess.run(
             command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE
         )
     except (OSError, subprocess.TimeoutExpired) as problem:
-        raise Failed(f"{os.path.basename(command[0])}: {problem}") from None
+        raise Failed(f"{name}: {problem}") from None
     if done.returncode:
         said = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
         words = next((line for line in said if re.match(r"(?i)(npm )?error", line)), (said or ["no reason given"])[-1])
-        raise Failed(f"{os.path.basename(command[0])} exited with {done.returncode}: {words}")
+        raise Failed(f"{name} exited with {done.returncode}: {words}")
     return done.stdout
 
 

@@ -162,10 +162,7 @@ class Stage:
         shell = f"exec env -i {' '.join(words)} /bin/sh -i"
         width, height = map(str, size)
         made = ["new-session", "-d", "-x", width, "-y", height, "-c", cwd, "-P", "-F", "#{pane_id}", shell]
-        pane = self.tmux.run(*made).decode().strip()
-        # An agent that ends at once leaves its last words to be read.
-        self.tmux.run("set-option", "-g", "remain-on-exit", "on")
-        return pane
+        return self.tmux.run(*made).decode().strip()
 
     def save(self) -> dict[str, Any]:
         """Save as a person would; return the snapshot's topology."""
@@ -329,6 +326,8 @@ class Agent:
         self.wait_for(r"\$", timeout=PATIENCE)
         self.stage.tmux.run("send-keys", "-t", self.pane, "-l", "--", f"clear; {command}")
         self.keys("Enter")
+        # So that nothing is taken for the agent's that only stands in its command line.
+        self.wait_for(lambda screen: "clear; " not in screen)
 
     def new_conversation(self) -> None:
         """Type the words that begin a new conversation."""
