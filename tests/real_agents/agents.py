@@ -31,20 +31,24 @@ class Place(NamedTuple):
     trusted: Sequence[str]
 
 
+def _nothing(place: Place) -> Mapping[str, str]:
+    return {}
+
+
 class Program(NamedTuple):
     """One agent, as a test drives it."""
 
     name: str
-    #: What a person types to start it.
-    command: tuple[str, ...]
-    #: Files below the home directory, by their path there.
-    files: Callable[[Place], Mapping[str, str]]
-    environ: Callable[[Place], Mapping[str, str]]
     #: A regular expression that is on the screen once it takes a prompt.
     ready: str
     #: The words that begin a new conversation, and those that end the program.
     new: str
     quit: str
+    #: Files below the home directory, by their path there.
+    files: Callable[[Place], Mapping[str, str]] = _nothing
+    environ: Callable[[Place], Mapping[str, str]] = _nothing
+    #: What a person types after its name to start it.
+    words: tuple[str, ...] = ()
     #: Options that belong to the set-up and not to a test; they come before a test's own.
     options: Callable[[Place], Sequence[str]] = lambda place: ()
     #: It leaves the loopback interface alone when told of a proxy. The others cannot be kept from the outside that way.
@@ -66,10 +70,6 @@ class Program(NamedTuple):
     def missing(self) -> str | None:
         """Why it cannot be run here; None when it can."""
         return AGENTS[self.name].missing(CACHE)
-
-
-def _nothing(place: Place) -> Mapping[str, str]:
-    return {}
 
 
 def _claude_files(place: Place) -> Mapping[str, str]:
@@ -210,99 +210,15 @@ def _aider_options(place: Place) -> Sequence[str]:
 PROGRAMS: Mapping[str, Program] = {
     program.name: program
     for program in (
-        Program(
-            name="claude",
-            command=("claude",),
-            files=_claude_files,
-            environ=_claude_environ,
-            ready=r"❯",
-            new="/clear",
-            quit="/exit",
-        ),
-        Program(
-            name="codex",
-            command=("codex",),
-            files=_codex_files,
-            environ=lambda place: {"STUB_API_KEY": "sk-made-up"},
-            ready=r"› ",
-            new="/new",
-            quit="/quit",
-        ),
-        Program(
-            name="gemini",
-            command=("gemini",),
-            files=_gemini_files,
-            environ=_gemini_environ,
-            ready=r"Type your message",
-            new="/clear",
-            quit="/quit",
-        ),
-        Program(
-            name="qwen",
-            command=("qwen",),
-            files=_qwen_files,
-            environ=_qwen_environ,
-            ready=r"Type your message",
-            new="/clear",
-            quit="/quit",
-            spares_loopback=False,
-        ),
-        Program(
-            name="opencode",
-            command=("opencode",),
-            files=_opencode_files,
-            environ=_opencode_environ,
-            ready=r"Ask anything",
-            new="/new",
-            quit="/exit",
-            patience=120.0,
-        ),
-        Program(
-            name="copilot",
-            command=("copilot",),
-            files=_copilot_files,
-            environ=_copilot_environ,
-            ready=r"❯|/ commands",
-            new="/clear",
-            quit="/exit",
-        ),
-        Program(
-            name="cline",
-            command=("cline", "--tui", "--auto-approve", "false"),
-            files=_cline_files,
-            environ=_nothing,
-            ready=r"What can I do",
-            new="/clear",
-            quit="/quit",
-        ),
-        Program(
-            name="goose",
-            command=("goose", "session"),
-            files=_nothing,
-            environ=_goose_environ,
-            ready=r"Enter to send",
-            new="/clear",
-            quit="/exit",
-        ),
-        Program(
-            name="hermes",
-            command=("hermes",),
-            files=_hermes_files,
-            environ=_nothing,
-            ready=r"❯",
-            new="/new",
-            quit="/exit",
-            patience=120.0,
-        ),
-        Program(
-            name="aider",
-            command=("aider",),
-            files=_aider_files,
-            environ=_nothing,
-            ready=r"(?m)^> *$",
-            new="/clear",
-            quit="/exit",
-            options=_aider_options,
-        ),
+        Program("claude", r"❯", "/clear", "/exit", _claude_files, _claude_environ),
+        Program("codex", r"› ", "/new", "/quit", _codex_files, lambda place: {"STUB_API_KEY": "sk-made-up"}),
+        Program("gemini", r"Type your message", "/clear", "/quit", _gemini_files, _gemini_environ),
+        Program("qwen", r"Type your message", "/clear", "/quit", _qwen_files, _qwen_environ, spares_loopback=False),
+        Program("opencode", r"Ask anything", "/new", "/exit", _opencode_files, _opencode_environ, patience=120.0),
+        Program("copilot", r"/ commands", "/clear", "/exit", _copilot_files, _copilot_environ),
+        Program("cline", r"What can I do", "/clear", "/quit", _cline_files, words=("--tui", "--auto-approve", "false")),
+        Program("goose", r"Enter to send", "/clear", "/exit", environ=_goose_environ, words=("session",)),
+        Program("hermes", r"❯", "/new", "/exit", _hermes_files, patience=120.0),
+        Program("aider", r"(?m)^> *$", "/clear", "/exit", _aider_files, options=_aider_options),
     )
 }

@@ -147,7 +147,7 @@ class Stage:
         program = self.configure(name)
         agent = Agent(self, program, self._pane(program, cwd or self.directory("alpha"), env or {}, size))
         self._started(name)
-        words = command if command is not None else (*program.command, *program.options(self.place), *args)
+        words = command if command is not None else (name, *program.words, *program.options(self.place), *args)
         agent.launch(shlex.join(words))
         sign = program.ready if ready is None else ready
         if sign:
