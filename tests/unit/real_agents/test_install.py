@@ -94,7 +94,7 @@ def test_a_script_of_its_own_that_fails_is_a_failure(cache: str, tool: Tool) -> 
 def test_without_node_the_line_that_installs_it_is_said(
     cache: str, tool: Tool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["codex", "qwen"]) == 1
+    assert main(["codex", "qwen"]) == 4
     told = capsys.readouterr()
     assert told.out.count("FAILED: node is not installed: ") == 2
     assert "2 of 2 agents are missing" in told.err
