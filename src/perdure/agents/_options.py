@@ -41,8 +41,10 @@ class Argument(Struct, frozen=True, kw_only=True):
 class Grammar:
     """The options of one program, declared as its `--help` prints them, one a line."""
 
-    def __init__(self, declared: str) -> None:
+    def __init__(self, declared: str, *, abbreviated: bool = False) -> None:
+        """With `abbreviated` the beginning of a long option stands for it when it is no other's, as argparse has it."""
         self._options: dict[str, tuple[str, Takes]] = {}
+        self._abbreviated = abbreviated
         for line in declared.splitlines():
             if line.strip():
                 self._declare(line.strip())
@@ -79,13 +81,20 @@ class Grammar:
                     yield Argument(name=None, values=(operand,), words=("--", operand))
             elif not _looks_like_option(word):
                 yield Argument(name=None, values=(word,), words=(word,))
-            elif word in self._options:
-                yield self._separate(word, rest)
+            elif (option := self._option(word)) is not None:
+                yield self._separate(word, option, rest)
             else:
                 yield self._attached(word, rest)
 
-    def _separate(self, word: str, rest: list[str]) -> Argument:
-        name, takes = self._options[word]
+    def _option(self, name: str) -> tuple[str, Takes] | None:
+        """The option of this name, or of the only name that begins so."""
+        if name in self._options or not self._abbreviated or not name.startswith("--"):
+            return self._options.get(name)
+        meant = [option for option in self._options if option.startswith(name)]
+        return self._options[meant[0]] if len(meant) == 1 else None
+
+    def _separate(self, word: str, option: tuple[str, Takes], rest: list[str]) -> Argument:
+        name, takes = option
         values: list[str] = []
         if takes in (Takes.ONE, Takes.MANY):
             if not rest:
@@ -106,7 +115,7 @@ class Grammar:
             rest.append("-" + word[2:])
             return Argument(name=name, words=(word[:2],))
         flag, equals, value = word.partition("=")
-        long = self._options.get(flag)
+        long = self._option(flag)
         if equals and long is not None and long[1] is not Takes.NOTHING:
             return Argument(name=long[0], values=(value,), words=(word,))
         return Argument(name=flag, words=(word,), known=False)

@@ -24,11 +24,13 @@ class Program(Struct, frozen=True, kw_only=True):
     scripts: frozenset[str] = frozenset()
     #: `names` mean it only within `packages`: they are words anybody might call a program.
     common: bool = False
+    #: Further names that do so only within `packages`, or before one of its scripts.
+    shared: frozenset[str] = frozenset()
 
     @property
     def programs(self) -> frozenset[str]:
         """Every base name a process of it may go by."""
-        return self.names | self.scripts
+        return self.names | self.scripts | self.shared
 
 
 def locate(program: Program, process: Process) -> tuple[float, int]:
@@ -51,22 +53,41 @@ def head_of(program: Program, argv: Sequence[str]) -> tuple[float, int]:
     if _is(program, argv[0]):
         return 1.0, 1
     if not is_runner(argv):
-        return 0.0, 1
+        return (1.0 if undisguised(program, argv) != tuple(argv) else 0.0), 1
     at = script_at(argv)
     if not at:
         return 0.0, 1
     script = argv[at]
     if argv[at - 1] == "-m" and script.partition(".")[0] in program.names and not program.common:
         return 0.6, at + 1
-    if basename(script) in program.scripts and any(package in script for package in program.packages):
+    if _is_script(program, script):
         return 0.9, at + 1
     return (0.6, at + 1) if _is(program, script) else (0.0, 1)
 
 
+def undisguised(program: Program, argv: Sequence[str]) -> tuple[str, ...]:
+    """Return a command line as it was typed, when a launcher put its own name before its interpreter's words.
+
+    `exec -a agent node --option /package/main.js ARGUMENTS` leaves `agent --option /package/main.js ARGUMENTS`; started
+    again that would give the program its own script for an argument.
+    """
+    script = next((at for at, word in enumerate(argv) if at and not word.startswith("-")), 0)
+    if basename(argv[0] if argv else "") not in program.names | program.shared or not script:
+        return tuple(argv)
+    if not _is_script(program, argv[script]):
+        return tuple(argv)
+    return (argv[0], *argv[script + 1 :])
+
+
+def _is_script(program: Program, path: str) -> bool:
+    return basename(path) in program.scripts and any(package in path for package in program.packages)
+
+
 def _is(program: Program, path: str) -> bool:
-    if basename(path) not in program.names:
-        return False
-    return not program.common or any(package in path for package in program.packages)
+    name = basename(path)
+    if name in program.names and not program.common:
+        return True
+    return name in program.names | program.shared and any(package in path for package in program.packages)
 
 
 def is_runner(argv: Sequence[str]) -> bool:

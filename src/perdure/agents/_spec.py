@@ -12,7 +12,7 @@ from functools import cache
 from perdure.agents._case import About, Candidate, Case
 from perdure.agents._globs import Found, find_files
 from perdure.agents._options import Argument, Grammar, kept
-from perdure.agents._program import Program, head_of, locate
+from perdure.agents._program import Program, head_of, locate, undisguised
 from perdure.model.agent import ID, AgentSpec
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Command, Process
@@ -43,6 +43,8 @@ class Ordinary:
         own = [word for form in (spec.resume, spec.fresh) for word in _before_id(form)]
         #: The options and first words whose value is the conversation.
         self.named_by = frozenset((*spec.named_by, *own))
+        #: The words of a subcommand that is given the conversation: `threads continue`.
+        self._leading = tuple(spec.resume[: spec.resume.index(ID)]) if ID in _split(spec.resume)[0] else ()
         undeclared = (f"{word} <id>" for word in sorted(self.named_by) if word.startswith("-"))
         #: The options that act once. One that is declared too keeps the arity it was declared with.
         self._dropped = (*undeclared, *spec.drop)
@@ -60,19 +62,20 @@ class Ordinary:
 
     def score(self, process: Process) -> float:
         """Return how surely this is the agent at work with a person; 0 for its other runs."""
-        score, head = locate(self.program, process)
+        score = locate(self.program, process)[0]
         if not score:
             return 0.0
-        arguments = list(self.grammar.parse(process.argv[head:]))
-        first = next((argument for argument in arguments if argument.name is None), None)
-        if first is not None and first.words[0] != "--" and first.values[0] in self.spec.not_agents:
+        arguments = self.arguments(process)
+        words = [argument.values[0] for argument in arguments if argument.name is None and argument.words[0] != "--"]
+        if any(words[: len(form)] == form for form in map(str.split, self.spec.not_agents)):
             return 0.0
         others = {self.grammar.name_of(word) for word in self.spec.not_agents}
         return 0.0 if any(argument.name in others for argument in arguments) else score
 
     def arguments(self, process: Process) -> list[Argument]:
         """Return what its command line says."""
-        return list(self.grammar.parse(process.argv[locate(self.program, process)[1] :]))
+        head = locate(self.program, process)[1]
+        return list(self.grammar.parse(undisguised(self.program, process.argv)[head:]))
 
     def named(self, process: Process) -> str | None:
         """Return the conversation the command line names, None when it names none."""
@@ -82,8 +85,10 @@ class Ordinary:
             if argument.name in options and argument.values and self.is_conversation(argument.values[-1]):
                 return argument.values[-1]
         words = [argument.values[0] for argument in arguments if argument.name is None]
-        if len(words) > 1 and words[0] in self.named_by and self.is_conversation(words[1]):
-            return words[1]
+        for before in (*((word,) for word in self.named_by), self._leading):
+            place = len(before)
+            if before and tuple(words[:place]) == before and place < len(words) and self.is_conversation(words[place]):
+                return words[place]
         return None
 
     def resume(self, identity: Identity, launched: Command) -> Command | None:
@@ -97,9 +102,10 @@ class Ordinary:
             form = self.spec.resume
         else:
             form = () if identity.taken else self.spec.fresh
-        head = head_of(self.program, launched.argv)[1]
+        argv = undisguised(self.program, launched.argv)
+        head = head_of(self.program, argv)[1]
         leading, rest = _split([word.replace(ID, conversation) for word in form])
-        words = (*launched.argv[:head], *leading, *self.kept(launched.argv[head:]), *rest)
+        words = (*argv[:head], *leading, *self.kept(argv[head:]), *rest)
         return Command(argv=words, cwd=self.directory(identity, launched), environ=launched.environ)
 
     def kept(self, words: Sequence[str]) -> list[str]:
@@ -133,11 +139,11 @@ class Ordinary:
         return sorted(found, key=lambda each: each.written_at, reverse=True)
 
     def _written_since(self, process: Process, host: HostView) -> list[Candidate]:
-        return [
-            (found.written_at, found.id)
-            for found in self.transcripts(None, process, host)
-            if found.written_at >= process.started_at
-        ]
+        newest: dict[str, Candidate] = {}
+        for found in self.transcripts(None, process, host):
+            if found.written_at >= process.started_at:
+                newest.setdefault(found.id, (found.written_at, found.id))
+        return list(newest.values())
 
     def _about(self, conversation: str, evidence: Evidence, process: Process, host: HostView) -> About:
         if not self.spec.transcripts:

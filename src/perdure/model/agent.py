@@ -45,7 +45,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     packages: tuple[str, ...] = ()
     #: What scripts in `packages` are called when that alone says nothing, such as `cli.js`.
     scripts: tuple[str, ...] = ()
-    #: Options and first words of runs that are no conversation with a person: `--version`, `serve`.
+    #: Options and first words of runs that are no conversation with a person: `--version`, `serve`, `threads list`.
     not_agents: tuple[str, ...] = ()
     #: Variables that decide where it lives and whom it talks to. Never secrets.
     environment: tuple[str, ...] = ()

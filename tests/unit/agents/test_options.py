@@ -59,3 +59,24 @@ def test_any_words_give_some_answer_and_none_is_lost(words: list[str]) -> None:
     # Letters run together are the one thing that is taken apart.
     assert "".join(said).replace("-", "") == "".join(before_operands).replace("-", "")
     list(GRAMMAR.parse(words))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--chat-h", "f"], ("--chat-history-file", ("f",))),
+        (["--chat-h=f"], ("--chat-history-file", ("f",))),
+        (["--res"], ("--restore", ())),
+        (["--re"], ("--re", ())),
+        (["--chat"], ("--chat", ())),
+    ],
+)
+def test_a_beginning_stands_for_an_option_where_the_program_has_it_so(
+    words: list[str], said: tuple[str, tuple[str, ...]]
+) -> None:
+    declared = "--chat-history-file <file>\n--chat-mode <mode>\n--restore\n--read <file>"
+    (argument,) = Grammar(declared, abbreviated=True).parse(words)
+    assert (argument.name, argument.values) == said
+    plain = next(iter(Grammar(declared).parse(words)))
+    assert not plain.known
+    assert argument.known == (said[0] not in words)

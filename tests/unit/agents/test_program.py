@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.agents._program import Program, head_of, is_runner, locate, script_at
+from perdure.agents._program import Program, head_of, is_runner, locate, script_at, undisguised
 from tests.unit.agents.hosts import process
 
 REN = Program(names=frozenset({"ren", "ren.exe"}), packages=("/@ren/cli/",), scripts=frozenset({"main.js"}))
@@ -82,3 +82,33 @@ def test_any_command_line_has_an_answer(argv: list[str]) -> None:
     assert 0 <= head <= max(1, len(argv))
     assert 0 <= script_at(argv or [""]) < max(1, len(argv))
     assert is_runner(argv) in (True, False)
+
+
+DISGUISED = Program(
+    names=frozenset({"ren-agent"}),
+    packages=("/ren-agent/",),
+    scripts=frozenset({"index.js"}),
+    shared=frozenset({"agent"}),
+)
+SCRIPT = "/home/dev/.local/share/ren-agent/versions/1/index.js"
+
+
+@pytest.mark.parametrize("name", ["/home/dev/.local/bin/ren-agent", "/home/dev/.local/bin/agent", "agent"])
+def test_a_launcher_s_name_before_its_interpreter_s_words_is_seen_through(name: str) -> None:
+    argv = (name, "--use-system-ca", SCRIPT, "--resume", "x")
+    assert head_of(DISGUISED, argv) == (1.0, 1)
+    assert undisguised(DISGUISED, argv) == (name, "--resume", "x")
+
+
+@pytest.mark.parametrize(
+    "argv", [("agent",), ("/opt/agent", "x"), ("vim", SCRIPT), ("agent", "/srv/index.js"), ("agent", "--x"), ()]
+)
+def test_a_name_anybody_might_give_a_program_is_no_agent_s(argv: tuple[str, ...]) -> None:
+    assert locate(DISGUISED, process(*argv))[0] == 0
+    assert undisguised(DISGUISED, argv) == argv
+
+
+def test_a_shared_name_counts_within_the_package_and_with_its_own_binary() -> None:
+    assert head_of(DISGUISED, ("/opt/ren-agent/bin/agent",))[0] == 1
+    assert locate(DISGUISED, process("agent", exe="/opt/ren-agent/node"))[0] > 0
+    assert "agent" in DISGUISED.programs

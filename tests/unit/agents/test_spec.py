@@ -204,3 +204,23 @@ def test_an_added_agent_stands_behind_those_that_come_with_the_program() -> None
     assert known[-1].name == "ren"
     with pytest.raises(ConfigError, match="another name"):
         adapters({"claude": SPEC})
+
+
+def test_a_subcommand_of_several_words_is_known_by_all_of_them() -> None:
+    spec = AgentSpec(binaries=("ren",), not_agents=("threads list",), resume=("threads", "continue", "{id}"))
+    agent = Ordinary("ren", spec)
+    assert agent.score(process("ren", "threads", "continue", ID)) > 0
+    assert agent.score(process("ren", "threads")) > 0
+    assert agent.score(process("ren", "threads", "list")) == 0
+    assert agent.named(process("ren", "threads", "continue", ID)) == ID
+    assert agent.named(process("ren", "threads", ID)) is None
+    assert agent.named(process("ren", ID)) is None
+
+
+def test_a_conversation_of_several_files_is_one_guess(host: DirectoryHost) -> None:
+    spec = AgentSpec(binaries=("ren",), transcripts=("~/.ren/{id}/store", "~/.ren/{id}/log"))
+    host.write(f"/home/dev/.ren/{ID}/store", "x")
+    host.write(f"/home/dev/.ren/{ID}/log", "x", at=LATEST)
+    found = Ordinary("ren", spec).identify(Seen(process("ren")), host)
+    assert [each.conversation for each in found] == [ID, None]
+    assert found[0].written_at == host.modified_at(f"/home/dev/.ren/{ID}/log")
