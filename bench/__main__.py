@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from types import FrameType
 
-from bench.measures import bound, clients, cold, memory, startup, warm
+from bench.measures import bound, clients, cold, hook, memory, startup, warm
 from bench.report import report
 from bench.results import Case, Results, this_machine, write
 from bench.sandbox import BenchFailed, Sandbox, sandbox
@@ -48,6 +48,7 @@ def _case(place: Sandbox, shape: Shape, panes: int, args: argparse.Namespace) ->
     with serve(place, shape, panes, args.width) as server, ExitStack() as stack:
         steps = {
             **bound.steps(server),
+            **hook.steps(place),
             **startup.steps(server, place),
             **cold.steps(server, place),
             **warm.steps(server, place, stack),

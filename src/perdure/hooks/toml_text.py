@@ -6,9 +6,10 @@ then the document does not say what it should.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -52,11 +53,9 @@ def install(text: str | None, setting: Setting) -> str:
     bare = None if text is None else uninstall(text, setting)
     before = bare or ""
     data = load(before)
-    if _value(data, setting) is not None:
-        wanted = ", ".join(f'"{word}"' for word in setting.value)
-        raise Unsuitable(
-            f"has a {setting.key} of its owner's; add {setting.needed!r} to it yourself: {setting.key} = [{wanted}]"
-        )
+    if (theirs := _value(data, setting)) is not None:
+        words = (*theirs, setting.needed) if isinstance(theirs, list) else setting.value
+        raise Unsuitable(f"has a {setting.key} of its owner's; make it {setting.key} = {_list(words)} yourself")
     expected = deepcopy(data)
     try:
         expected.setdefault(setting.table, {})[setting.key] = list(setting.value)
@@ -110,8 +109,11 @@ def _ways(text: str, setting: Setting, *, made_file: bool) -> Iterator[str]:
 
 
 def _line(setting: Setting) -> str:
-    words = ", ".join(f'"{word}"' for word in setting.value)
-    return f"{setting.key} = [{words}] # {MARK}"
+    return f"{setting.key} = {_list(setting.value)} # {MARK}"
+
+
+def _list(words: Iterable[object]) -> str:
+    return f"[{', '.join(json.dumps(str(word), ensure_ascii=False) for word in words)}]"
 
 
 def _says(text: str, expected: dict[str, Any]) -> bool:

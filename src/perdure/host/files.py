@@ -83,7 +83,8 @@ class Files:
     def hooks(self, agent: str, process: Process) -> Sequence[tuple[datetime, bytes]]:
         """Return the payloads an agent's hooks dropped into `<spool>/<agent>/<pid>-*`, newest first, with their times.
 
-        A record older than the process was left by another process that had the pid before.
+        A record older than the process was left by another process that had the pid before. Of two written in one
+        instant the one later in the alphabet is taken for newer: a `SessionStart` follows a `SessionEnd`.
         """
         directory = os.path.join(self._spool, agent)
         mine = [os.path.join(directory, name) for name in self.names(directory) if name.startswith(f"{process.pid}-")]

@@ -124,8 +124,10 @@ def test_what_is_the_owners_or_cannot_be_edited_is_left_alone(text: str) -> None
 
 
 def test_the_owner_is_told_what_to_add() -> None:
-    with pytest.raises(Unsuitable, match=r"add 'thread-id' to it yourself: title = \[\"activity\", \"thread-id\"\]"):
-        install(PLAN, '[tui]\ntitle = ["activity"]\n')
+    with pytest.raises(Unsuitable, match=r'make it title = \["mine", "thread-id"\] yourself'):
+        install(PLAN, '[tui]\ntitle = ["mine"]\n')
+    with pytest.raises(Unsuitable, match=r'make it title = \["activity", "thread-id"\] yourself'):
+        install(PLAN, "[tui]\ntitle = 1\n")
 
 
 def test_an_owners_setting_that_will_do_is_enough() -> None:

@@ -138,6 +138,14 @@ def test_hooks_of_that_very_process_newest_first(files: Files, home: str) -> Non
     assert list(files.hooks("nobody", process)) == []
 
 
+def test_of_two_records_of_one_instant_a_start_is_newer_than_an_end(files: Files, home: str) -> None:
+    """Clocks of file systems tick every few milliseconds, and /clear makes both at once."""
+    for name in ("40-SessionStart.1.2", "40-SessionEnd.1.2", "40-UserPromptSubmit.1.2"):
+        drop(home, "some", name, name.encode(), at(1))
+    newest = [record for _, record in files.hooks("some", a_process(40, started_at=NOON))]
+    assert newest == [b"40-UserPromptSubmit.1.2", b"40-SessionStart.1.2", b"40-SessionEnd.1.2"]
+
+
 def test_queries_go_where_they_were_given_to(files: Files) -> None:
     assert files.query("/x", "SELECT ?", ("a",)) == [("/x", "SELECT ?", "a")]
 
