@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.acceptance.fake_agent import ANOTHER, CONVERSATION, FakeAgent
-from tests.acceptance.kit import only_json, sentence
+from tests.acceptance.kit import NOBODY, only_json, sentence
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure, Ran
 from tests.tmux_server import TmuxServer
@@ -310,6 +310,16 @@ def test_a_directory_that_cannot_be_written_fails_alone(perdure: Perdure, home: 
     assert ran.code == 4
     assert results(ran) == {"claude": "installed", "copilot": "failed"}
     assert "could not be written" in sentence(ran) or "cannot be made" in sentence(ran)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_belongs_to_somebody_else_is_refused(perdure: Perdure, home: str) -> None:
+    os.chown(f"{home}/.claude", NOBODY, NOBODY)
+    before = everything(home)
+    ran = perdure("hooks", "install", "claude")
+    assert ran.code == 6
+    assert "belongs to another user" in sentence(ran)
+    assert everything(home) == before
 
 
 def test_a_save_lets_go_of_records_nobody_needs(perdure: Perdure, home: str, private_home: PrivateHome) -> None:

@@ -34,18 +34,16 @@ def _settings(
     return files
 
 
-#: By name, which is what the program calls itself; any longer and the command would stand there.
+#: What Claude Code calls its events, and those who took them over from it.
+_COMMON = ("SessionStart", "UserPromptSubmit", "PermissionRequest", "Notification", "Stop", "SessionEnd")
+#: While a hook runs it is shown by its name; without one, the whole line would be.
 _NAMED = {"name": "perdure"}
 
 _CLAUDE = HookFacts(
     variables=(("CLAUDE_CONFIG_DIR", ""),),
     usual_home=".claude",
-    files=_settings(
-        "settings.json",
-        ("SessionStart", "UserPromptSubmit", "PermissionRequest", "Notification", "Stop", "SessionEnd"),
-        # Says it itself. Versions that do not are the parent of the shell.
-        pid="${CLAUDE_PID:-$PPID}",
-    ),
+    # It says its pid itself; in versions that do not, it is the parent of the shell.
+    files=_settings("settings.json", _COMMON, pid="${CLAUDE_PID:-$PPID}"),
 )
 
 #: The parent of its hooks is the node process that gemini's first one starts again with more memory.
@@ -61,11 +59,7 @@ _GEMINI = HookFacts(
 _QWEN = HookFacts(
     variables=(("QWEN_HOME", ""),),
     usual_home=".qwen",
-    files=_settings(
-        "settings.json",
-        ("SessionStart", "UserPromptSubmit", "PermissionRequest", "Notification", "Stop", "SessionEnd"),
-        more=_NAMED,
-    ),
+    files=_settings("settings.json", _COMMON, more=_NAMED),
 )
 
 

@@ -108,6 +108,9 @@ def uninstall(where: Place) -> list[Change]:
 
 
 def _plan(where: Place, work: Callable[[HookFile, str, str | None], Change]) -> list[Change]:
+    if os.stat(where.home).st_uid != os.geteuid():
+        # What we make would be ours, and the agent could not use it.
+        raise Refused(f"{where.home} belongs to another user; do this as that user.", path=where.home)
     changes = []
     for file in where.facts.files(where.records):
         path = os.path.join(where.home, file.path)
