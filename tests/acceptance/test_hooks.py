@@ -191,6 +191,18 @@ def test_where_an_agent_is_told_to_live_its_hooks_go(perdure: Perdure, home: str
     assert read(f"{home}/.claude/settings.json") == SETTINGS
 
 
+def test_two_homes_of_one_agent_share_their_records(perdure: Perdure, home: str, private_home: PrivateHome) -> None:
+    other = {"CLAUDE_CONFIG_DIR": os.path.join(private_home.root, "work")}
+    os.mkdir(other["CLAUDE_CONFIG_DIR"])
+    for env in ({}, other):
+        perdure.ok("hooks", "install", "claude", env=env)
+    perdure.ok("hooks", "uninstall", "claude", env=other)
+    # Hooks that would do nothing are not said to be installed.
+    assert states(perdure)["claude"] == "outdated"
+    assert results(perdure.ok("hooks", "install", "claude", "--json")) == {"claude": "installed"}
+    assert states(perdure)["claude"] == "installed"
+
+
 def test_links_stay_links(perdure: Perdure, home: str, private_home: PrivateHome) -> None:
     kept = os.path.join(private_home.root, "dotfiles.json")
     os.replace(f"{home}/.claude/settings.json", kept)

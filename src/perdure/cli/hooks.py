@@ -95,6 +95,7 @@ def _carried_out(where: Place, work: Callable[[Place], list[Change]], done: str)
     if not where.is_there:
         return Result(agent=where.agent, result="skipped", message=f"there is no {where.home}")
     try:
+        states = {state for _, state in apply.states(where)}
         changes = work(where)
     except PerdureError as error:
         kind = "refused" if isinstance(error, Refused) else "failed"
@@ -102,7 +103,7 @@ def _carried_out(where: Place, work: Callable[[Place], list[Change]], done: str)
     note = where.facts.note if changes and done == "installed" else None
     return Result(
         agent=where.agent,
-        result=done if changes else "unchanged",
+        result=done if changes or states == {State.OUTDATED} else "unchanged",
         files=tuple(change.path for change in changes),
         message=note or None,
     )

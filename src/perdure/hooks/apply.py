@@ -68,6 +68,9 @@ def states(where: Place) -> list[tuple[str, State]]:
             found.append((path, merge.state(file, _read(path))))
         except PerdureError:
             found.append((path, State.UNREADABLE))
+    if where.facts.records and not os.path.isdir(where.records):
+        # Uninstalled for another config home of the agent's: the hooks are there and do nothing.
+        return [(path, State.OUTDATED if state is State.INSTALLED else state) for path, state in found]
     return found
 
 
