@@ -7,6 +7,7 @@ from functools import cache
 from os.path import basename
 
 from perdure.agents._spec import Ordinary
+from perdure.agents.aider import Aider
 from perdure.agents.claude import Claude
 from perdure.agents.goose import Goose
 from perdure.errors import ConfigError
@@ -14,7 +15,7 @@ from perdure.model.agent import AgentSpec
 from perdure.model.process import Process
 from perdure.ports import AgentAdapter
 
-_BUILT_IN: tuple[AgentAdapter, ...] = (Claude(), Goose())
+_BUILT_IN: tuple[AgentAdapter, ...] = (Aider(), Claude(), Goose())
 
 #: How far into a command line an interpreter's script may stand.
 _SCRIPT_WITHIN = 6

@@ -52,19 +52,19 @@ class DirectoryHost:
                 if tail:
                     file.seek(max(0, os.path.getsize(self.real(path)) - limit))
                 return file.read(limit)
-        except OSError:
+        except (OSError, ValueError):
             return None
 
     def names(self, directory: str) -> Sequence[str]:
         try:
             return os.listdir(self.real(directory))
-        except OSError:
+        except (OSError, ValueError):
             return ()
 
     def modified_at(self, path: str) -> datetime | None:
         try:
             return datetime.fromtimestamp(os.stat(self.real(path)).st_mtime, UTC)
-        except OSError:
+        except (OSError, ValueError):
             return None
 
     def created_at(self, path: str) -> datetime | None:
@@ -73,11 +73,14 @@ class DirectoryHost:
     def size(self, path: str) -> int | None:
         try:
             return os.stat(self.real(path)).st_size
-        except OSError:
+        except (OSError, ValueError):
             return None
 
     def physical(self, path: str) -> str:
-        return os.path.realpath(self.real(path)).removeprefix(os.path.realpath(self.root))
+        try:
+            return os.path.realpath(self.real(path)).removeprefix(os.path.realpath(self.root))
+        except ValueError:
+            return path
 
     def open_files(self, pid: int) -> Sequence[str]:
         return self.opened.get(pid, ())

@@ -153,9 +153,9 @@ def test_the_latest_and_a_fork_are_guesses(host: DirectoryHost, argv: tuple[str,
 
 def test_its_home_is_where_the_variables_say(host: DirectoryHost) -> None:
     resumed = ("session", "-r", "--session-id", "20261115_1")
-    keep(host, session("20261115_1"), path="/srv/root/data/sessions/sessions.db")
-    found = first(host, *resumed, GOOSE_PATH_ROOT="/srv/root")
-    assert (found.certain, found.profile) == (True, "root")
+    keep(host, session("20261115_1"), path="/srv/place/data/sessions/sessions.db")
+    found = first(host, *resumed, GOOSE_PATH_ROOT="/srv/place")
+    assert (found.certain, found.profile) == (True, "place")
     keep(host, session("20261115_1"), path="/srv/xdg/goose/sessions/sessions.db")
     found = first(host, *resumed, XDG_DATA_HOME="/srv/xdg")
     assert (found.certain, found.profile) == (True, "xdg")
