@@ -3,8 +3,8 @@
 Most agents print their grammar in `--help`: `-r, --resume [value]`, `--add-dir <directories...>`. A `Grammar` is
 made of such lines and follows the rules of the option parsers behind them (commander and its kin):
 
-* `<value>` takes the next word whatever it is, `[value]` only one that does not look like an option, and
-  `<values...>` one and then all words up to the next option;
+* `<value>` takes the next word whatever it is, `[value]` only one that does not look like an option,
+  `<values...>` one and then all words up to the next option, and `[values...]` only these;
 * `--flag=value` and `-fVALUE` carry the value themselves; `-ab` is `-a -b` when `-a` takes no value;
 * after `--` everything is an operand.
 """
@@ -24,6 +24,7 @@ class Takes(Enum):
     ONE = 1
     MAYBE = 2
     MANY = 3
+    ANY = 4
 
 
 class Argument(Struct, frozen=True, kw_only=True):
@@ -51,8 +52,10 @@ class Grammar:
 
     def _declare(self, line: str) -> None:
         takes = Takes.NOTHING
-        if line.endswith(("...>", "...]")):
+        if line.endswith("...>"):
             takes = Takes.MANY
+        elif line.endswith("...]"):
+            takes = Takes.ANY
         elif line.endswith(">"):
             takes = Takes.ONE
         elif line.endswith("]"):
@@ -102,7 +105,7 @@ class Grammar:
             values.append(rest.pop())
         elif takes is Takes.MAYBE and rest and not _looks_like_option(rest[-1]):
             values.append(rest.pop())
-        while takes is Takes.MANY and rest and not _looks_like_option(rest[-1]):
+        while takes in (Takes.MANY, Takes.ANY) and rest and not _looks_like_option(rest[-1]):
             values.append(rest.pop())
         return Argument(name=name, values=tuple(values), words=(word, *values))
 
@@ -110,7 +113,7 @@ class Grammar:
         short = self._options.get(word[:2]) if word[1] != "-" else None
         if short is not None:
             name, takes = short
-            if takes in (Takes.ONE, Takes.MAYBE, Takes.MANY):
+            if takes is not Takes.NOTHING:
                 return Argument(name=name, values=(word[2:],), words=(word,))
             rest.append("-" + word[2:])
             return Argument(name=name, words=(word[:2],))

@@ -13,6 +13,7 @@ GRAMMAR = Grammar(
     --model <model>
     -n, --name <name>
     --addDir, --add-dir <directories...>
+    --allow [<tools>...]
     """
 )
 
@@ -34,6 +35,9 @@ def read(line: str) -> list[tuple[str | None, ...]]:
         ("--model --continue", [("--model", "--continue")]),
         ("--addDir a b --model m", [("--add-dir", "a", "b"), ("--model", "m")]),
         ("--add-dir=a b", [("--add-dir", "a"), (None, "b")]),
+        ("--allow a b --model m", [("--allow", "a", "b"), ("--model", "m")]),
+        ("--allow --model m", [("--allow",), ("--model", "m")]),
+        ("--allow=a b", [("--allow", "a"), (None, "b")]),
         ("-n name prompt", [("--name", "name"), (None, "prompt")]),
         ("-- --model m", [(None, "--model"), (None, "m")]),
         ("--unknown word", [("--unknown",), (None, "word")]),
