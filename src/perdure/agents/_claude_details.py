@@ -11,6 +11,7 @@ from perdure.agents._claude_home import config_home, find_transcript, read_regis
 from perdure.agents._claude_transcript import answer, newest_first, prompt_text, time_of, tokens
 from perdure.agents._json import count, mapping, one_line, text
 from perdure.agents._records import Record
+from perdure.agents._urls import host_of
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.process import Process
 from perdure.ports import HostView
@@ -75,16 +76,8 @@ def provider(process: Process) -> str:
     for variable, cloud in _CLOUDS.items():
         if process.environ.get(variable, "").lower() not in _OFF:
             return cloud
-    host = _host_of(process.environ.get("ANTHROPIC_BASE_URL", ""))
+    host = host_of(process.environ.get("ANTHROPIC_BASE_URL", ""))
     return "anthropic" if not host or host == "anthropic.com" or host.endswith(".anthropic.com") else host
-
-
-def _host_of(url: str) -> str:
-    """The host's name alone: what is before an @ may be a password, what is after a / a key."""
-    authority = re.split(r"[/?#\\]", url.partition("://")[2])[0].rpartition("@")[2]
-    if authority.startswith("["):
-        return authority[1:].partition("]")[0]
-    return authority.partition(":")[0].lower()
 
 
 def _read(path: str, host: HostView) -> _Latest:
