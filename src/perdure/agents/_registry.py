@@ -9,13 +9,14 @@ from os.path import basename
 from perdure.agents._spec import Ordinary
 from perdure.agents.aider import Aider
 from perdure.agents.claude import Claude
+from perdure.agents.copilot import Copilot
 from perdure.agents.goose import Goose
 from perdure.errors import ConfigError
 from perdure.model.agent import AgentSpec
 from perdure.model.process import Process
 from perdure.ports import AgentAdapter
 
-_BUILT_IN: tuple[AgentAdapter, ...] = (Aider(), Claude(), Goose())
+_BUILT_IN: tuple[AgentAdapter, ...] = (Aider(), Claude(), Copilot(), Goose())
 
 #: How far into a command line an interpreter's script may stand.
 _SCRIPT_WITHIN = 6
