@@ -19,6 +19,7 @@ from perdure.agents._case import About, Candidate, Case, hook_records
 from perdure.agents._json import decode_object, one_line, text
 from perdure.agents._records import moment
 from perdure.agents._spec import Ordinary
+from perdure.agents._urls import host_of
 from perdure.model.agent import ID, AgentSpec
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Process
@@ -179,8 +180,7 @@ class Copilot(Ordinary):
 
     def describe(self, identity: Identity, process: Process, host: HostView) -> AgentDetails:
         """Return what the conversation's directory says now."""
-        own = process.environ.get("COPILOT_PROVIDER_BASE_URL")
-        provider = (process.environ.get("COPILOT_PROVIDER_TYPE") or "openai") if own else "github"
+        provider = host_of(process.environ.get("COPILOT_PROVIDER_BASE_URL", "")) or "github"
         if identity.conversation is None:
             return AgentDetails(provider=provider)
         home = self.home(process, host)

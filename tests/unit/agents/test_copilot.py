@@ -297,7 +297,7 @@ def test_sub_agents_do_not_count_and_compaction_does(host: DirectoryHost) -> Non
     data = samples.read(VERSION, "events_subagent_compaction.jsonl")
     asked, compacted = data.index(b"STUB-DONE 60"), data.index(b'"queue [[')
     found = describe(host, SUBAGENT, data[:compacted], COPILOT_PROVIDER_BASE_URL="http://127.0.0.1:1")
-    assert (found.context_used, found.context_limit, found.provider) == (15081, 128000, "openai")
+    assert (found.context_used, found.context_limit, found.provider) == (15081, 128000, "127.0.0.1")
     found = describe(host, SUBAGENT, data[:asked])
     assert (found.context_used, (found.task or "")[:11]) == (20206, "[[call=task")
 
