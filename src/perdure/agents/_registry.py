@@ -8,15 +8,19 @@ from os.path import basename
 
 from perdure.agents._spec import Ordinary
 from perdure.agents.aider import Aider
+from perdure.agents.amp import Amp
 from perdure.agents.claude import Claude
+from perdure.agents.codex import Codex
 from perdure.agents.copilot import Copilot
+from perdure.agents.cursor import Cursor
 from perdure.agents.goose import Goose
+from perdure.agents.opencode import OpenCode
 from perdure.errors import ConfigError
 from perdure.model.agent import AgentSpec
 from perdure.model.process import Process
 from perdure.ports import AgentAdapter
 
-_BUILT_IN: tuple[AgentAdapter, ...] = (Aider(), Claude(), Copilot(), Goose())
+_BUILT_IN: tuple[AgentAdapter, ...] = (Aider(), Amp(), Claude(), Codex(), Copilot(), Cursor(), Goose(), OpenCode())
 
 #: How far into a command line an interpreter's script may stand.
 _SCRIPT_WITHIN = 6
