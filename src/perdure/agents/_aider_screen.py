@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from perdure.agents._screens import judge
+from perdure.agents._screens import drawn, judge
 from perdure.model.agent import ScreenRule
 from perdure.model.screen import Screen, ScreenReading
 
@@ -21,7 +21,10 @@ _RULE = re.compile(r"─{20,}")
 _PROMPT = re.compile(r"((?:[a-z][a-z-]*)?(?: ?multi)?>)(?: |$)")
 _SPINNER = re.compile(r"(?=.{0,9}[█#])[ ░█=#]{10} \S")
 _QUESTION = re.compile(r"(.*\S) \(Y\)es/\(N\)o(?:/\(A\)ll)?(?:/\(S\)kip all)?(?:/\(D\)on't ask again)? \[\w+\]:")
-_TURN_ENDED = re.compile(r"Tokens: \S+ sent, .*received\.")
+_TURN_ENDED = re.compile(r"Tokens: \S+ sent,")
+_LIMIT = re.compile(r"Model \S+ has hit a token limit!|Your estimated chat context of [\d,]+ tokens exceeds the ")
+#: A spinner may have left some of itself before it.
+_ERROR = re.compile(r"[ ░█]*litellm\.\w+: ")
 _BANNER = re.compile(r"Aider v\d")
 _LONGEST_QUESTION = 4
 
@@ -65,10 +68,7 @@ class _Prompt(Struct):
 
 def read_screen(agent: str, screen: Screen) -> ScreenReading | None:
     """Return what the screen says, None when it cannot tell."""
-    lines = [line.rstrip() for line in screen.lines]
-    while lines and not lines[-1]:
-        lines.pop()
-    return judge(agent, _RULES, screen, _regions(lines))
+    return judge(agent, _RULES, screen, _regions(drawn(screen)))
 
 
 def _regions(lines: Sequence[str]) -> dict[str, Sequence[str]]:
@@ -146,12 +146,11 @@ def _since_answered(said: Sequence[str]) -> Sequence[str]:
 
 
 def _limits(said: Sequence[str]) -> Sequence[str]:
-    marks = re.compile(r"Model \S+ has hit a token limit!|Your estimated chat context of [\d,]+ tokens exceeds the ")
-    return [line for line in _since_answered(said) if marks.match(line)]
+    return [line for line in _since_answered(said) if _LIMIT.match(line)]
 
 
 def _errors(said: Sequence[str]) -> Sequence[str]:
     since = _since_answered(said)
     if any(line.startswith("^C") for line in since):
         return ()
-    return [line for line in since if re.search(r"^[ ░█]*litellm\.\w+: ", line)]
+    return [line for line in since if _ERROR.match(line)]

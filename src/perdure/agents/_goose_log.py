@@ -30,11 +30,14 @@ def find_log(process: Process, host: HostView) -> Log | None:
     """Return the log a process writes, None when it holds none open or we may not know."""
     for path in host.open_files(process.pid):
         if path.endswith(".log") and dirname(dirname(path)).endswith("/logs/cli"):
-            records = oldest_first(path, host, FIRST_WINDOW)
-            return Log(
-                path=path, launches=sum(mapping(each.get("fields")).get("message") == _BEGINS for each in records)
-            )
+            records = (mapping(each.get("fields")) for each in oldest_first(path, host, FIRST_WINDOW))
+            return Log(path=path, launches=sum(map(_is_launch, records)))
     return None
+
+
+def _is_launch(fields: Record) -> bool:
+    # The servers of its own tools write into its log too when they start in the same second.
+    return fields.get("message") == _BEGINS and fields.get("command") != "mcp"
 
 
 def sessions(log: Log, host: HostView) -> Iterator[str]:

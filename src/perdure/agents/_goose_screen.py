@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from perdure.agents._screens import judge
+from perdure.agents._screens import drawn, judge
 from perdure.model.agent import ScreenRule
 from perdure.model.screen import Screen, ScreenReading
 
@@ -58,10 +58,7 @@ _RULES = (
 
 def read_screen(agent: str, screen: Screen) -> ScreenReading | None:
     """Return what the screen says, None when it cannot tell."""
-    lines = [line.rstrip() for line in screen.lines]
-    while lines and not lines[-1]:
-        lines.pop()
-    return judge(agent, _RULES, screen, _regions(lines))
+    return judge(agent, _RULES, screen, _regions(drawn(screen)))
 
 
 def _regions(lines: Sequence[str]) -> dict[str, Sequence[str]]:

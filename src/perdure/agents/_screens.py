@@ -22,6 +22,14 @@ def visible(screen: Screen) -> list[str]:
     return [line for each in screen.lines if (line := each.rstrip())]
 
 
+def drawn(screen: Screen) -> list[str]:
+    """Return the lines down to the last that is not empty, without what trails in them. Empty ones between them stay."""
+    lines = [line.rstrip() for line in screen.lines]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
 def judge(
     agent: str, rules: Sequence[ScreenRule], screen: Screen, regions: Regions | None = None
 ) -> ScreenReading | None:

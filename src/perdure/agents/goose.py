@@ -163,6 +163,7 @@ class _Search:
         self._case = Case(goose.name, self._about, profile=store.profile(process, host))
         self._options = {each.name: each.values for each in goose.arguments(process) if each.name is not None}
         self._log = find_log(process, host)
+        self._found: dict[str, Session | None] = {}
 
     def identities(self) -> Sequence[Identity]:
         """Return every identity the evidence allows, best first, the last without a conversation."""
@@ -177,7 +178,7 @@ class _Search:
         if named is None:
             self._case.note("the command line names no session")
             return self._case.closed(self._case.guesses(self._begun()))
-        found = store.find(self._database, named, self._host)
+        found = self._find(named)
         # A log of its own that tells of no session: nothing was said since it started, so it cannot have gone on.
         others = [] if alone else [each for each in self._candidates(self._touched()) if each[1] != named]
         written = found.updated_at if found else None
@@ -218,12 +219,17 @@ class _Search:
     def _candidates(self, found: Sequence[Session]) -> list[Candidate]:
         return [(each.updated_at, each.id) for each in found if each.updated_at is not None]
 
+    def _find(self, session: str) -> Session | None:
+        if session not in self._found:
+            self._found[session] = store.find(self._database, session, self._host)
+        return self._found[session]
+
     def _is_own(self, session: str) -> bool:
-        found = store.find(self._database, session, self._host)
+        found = self._find(session)
         return found is not None and found.own
 
     def _about(self, conversation: str, evidence: Evidence) -> About:
-        found = store.find(self._database, conversation, self._host)
+        found = self._find(conversation)
         directory, cwd = found.directory if found else None, self._process.cwd
         elsewhere = directory and (cwd is None or self._host.physical(directory) != self._host.physical(cwd))
         return About(

@@ -85,6 +85,13 @@ def test_a_log_two_processes_began_makes_nothing_certain(host: DirectoryHost) ->
     assert "shared with another" in claims[0].because[0]
 
 
+def test_its_own_tool_servers_write_into_its_log_and_share_nothing(host: DirectoryHost) -> None:
+    keep(host, session("20261115_1"))
+    server = {"fields": {"message": "CLI command executed", "command": "mcp"}, "target": "goose_cli::cli"}
+    hold_log(host, BEGAN, server, said("20261115_1"))
+    assert first(host).certain
+
+
 def test_a_log_that_does_not_tell_who_began_it_makes_nothing_certain(host: DirectoryHost) -> None:
     keep(host, session("20261115_1"))
     hold_log(host, said("20261115_1"))
