@@ -13,7 +13,6 @@ import pytest
 from perdure.agents.claude import Claude
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Process
-from perdure.model.screen import Screen, State
 from tests.contract.agents import samples
 from tests.unit.agents.hosts import CWD, HOME, DirectoryHost, Seen, process
 
@@ -22,37 +21,10 @@ COMPACTED = "99f3a7b0-1818-4f10-a351-0358ee18ba5c"
 CRASHED = "991d8052-f962-4cb1-8de9-ae620d3138d3"
 CLAUDE = Claude()
 
-SCREENS = {
-    (NEW, "screen_approval.txt"): (State.ATTENTION, "permission", False),
-    (NEW, "screen_busy_tool.txt"): (State.BUSY, None, False),
-    (NEW, "screen_ctx_low.txt"): (State.IDLE, None, False),
-    (NEW, "screen_error.txt"): (State.BUSY, None, False),  # it is trying again
-    (NEW, "screen_error400.txt"): (State.ERROR, None, False),
-    (NEW, "screen_question.txt"): (State.ATTENTION, "question", False),
-    (NEW, "screen_resume_picker.txt"): (None, None, True),
-    (NEW, "screen_resumed_after_crash.txt"): (State.IDLE, None, False),
-    (OLD, "screen_approval.txt"): (State.ATTENTION, "permission", False),
-}
-
 
 @pytest.fixture
 def host(tmp_path: object) -> DirectoryHost:
     return DirectoryHost(str(tmp_path))
-
-
-def test_every_recorded_screen_has_a_label() -> None:
-    recorded = {(version, name) for version in (NEW, OLD) for name in samples.names(version, "screen_")}
-    assert recorded == set(SCREENS)
-
-
-@pytest.mark.parametrize("key", SCREENS, ids="/".join)
-def test_a_recorded_screen_yields_its_label(key: tuple[str, str]) -> None:
-    lines = tuple(samples.read(*key).decode().split("\n"))
-    reading = CLAUDE.read_screen(Screen(lines=lines, title="✳ Claude Code"))
-    assert reading is not None
-    assert (reading.state, reading.reason, reading.frozen) == SCREENS[key]
-    blank = CLAUDE.read_screen(Screen(lines=(*lines, "", "", ""), title="✳ Claude Code"))
-    assert blank == reading
 
 
 @pytest.mark.parametrize(
