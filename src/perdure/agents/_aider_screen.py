@@ -99,8 +99,7 @@ def _asks(prompt: _Prompt, question: str) -> bool:
 
 def _find_prompt(lines: Sequence[str]) -> _Prompt | None:
     """The last prompt on the screen. Long ones push the rule above them away."""
-    widest = max(map(len, lines), default=0)
-    rules = [at for at, line in enumerate(lines) if _RULE.fullmatch(line) and len(line) == widest]
+    rules = _rules(lines)
     for place in range(len(rules) - 1, -1, -1):
         begin = rules[place] + 1
         found = _prompt_at(lines, begin)
@@ -112,6 +111,15 @@ def _find_prompt(lines: Sequence[str]) -> _Prompt | None:
             return None
     found = _prompt_at(lines, 0) if lines and _PROMPT.match(lines[0]) and not rules else None
     return _Prompt(before=(), typed=lines[: found[1]], below=lines[found[1] :]) if found else None
+
+
+def _rules(lines: Sequence[str]) -> list[int]:
+    """Where the pane is ruled. A rule is as wide as the pane, unless that was made wider or narrower since."""
+    widest = max(map(len, lines), default=0)
+    rules = [at for at, line in enumerate(lines) if _RULE.fullmatch(line)]
+    across = [at for at in rules if len(lines[at]) == widest]
+    # What is left of a rule that was too wide stands below it.
+    return [at + 1 if at + 1 in rules and at + 1 not in across else at for at in across] or rules
 
 
 def _prompt_at(lines: Sequence[str], begin: int) -> tuple[int, int] | None:
