@@ -12,7 +12,10 @@ from perdure.agents import adapters
 from tests.architecture.source import Finding, Module, modules, parse, report
 
 #: Agents the program knows or will know, so that a name is caught before its adapter exists.
-KNOWN = frozenset("aider claude cline codex copilot gemini goose hermes opencode qwen".split())
+KNOWN = frozenset("aider amp claude cline codex copilot cursor gemini goose hermes opencode qwen".split())
+
+#: What tmux calls the place where the next letter goes.
+OF_TERMINALS = frozenset({"cursor_x", "cursor_y"})
 
 #: `compat` reads and writes files of older scripts, whose field names and paths hold agents' names.
 EXEMPT = frozenset({"agents", "compat"})
@@ -27,7 +30,10 @@ def named_agents(module: Module, names: Iterable[str]) -> list[Finding]:
     return [
         Finding(module.at(node), f"an agent's name in {node.value!r}")
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.Constant) and id(node) not in docstrings and word.search(_text(node.value))
+        if isinstance(node, ast.Constant)
+        and id(node) not in docstrings
+        and word.search(_text(node.value))
+        and node.value not in OF_TERMINALS
     ]
 
 
