@@ -1,0 +1,128 @@
+"""The real codex: its thread by lock or title, with a daemon and without, its screens as they come, and back again."""
+
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from perdure.agents.codex import Codex
+from perdure.model.identity import Identity
+from perdure.model.process import Command
+from perdure.model.screen import State
+from tests.real_agents.kit import Agent, Stage
+from tests.real_agents.seeing import state_of, wait_until
+
+pytestmark = pytest.mark.real_agent
+CODEX = Codex()
+
+
+def thread(agent: Agent) -> str:
+    """Return the thread the program itself says it is in."""
+    wait_until(agent, State.IDLE)
+    before = len(re.findall(r"Session: ", agent.screen()))
+    agent.type("/status")
+    shown = agent.wait_for(lambda screen: len(re.findall(r"Session: +\S", screen)) > before)
+    return str(re.findall(r"Session: +(\S+)", shown)[-1])
+
+
+def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
+    found = agent.identity()
+    assert found["conversation"] == expected, found
+    return found["evidence"], found["certain"], found["prompted"]
+
+
+def test_without_a_daemon_the_lock_loaded_last_is_the_thread(stage: Stage) -> None:
+    one = stage.start("codex", "--no-daemon")
+    wait_until(one, State.IDLE)
+    first = thread(one)
+    assert is_in(one, first) == ("open-file", True, False)
+    one.ask("first words")
+    one.ask("second words")
+    two = stage.start("codex", "--no-daemon", size=(80, 30))
+    two.ask("other words")
+    assert is_in(one, first) == ("open-file", True, True)
+    assert is_in(two, thread(two)) == ("open-file", True, True)
+
+    one.new_conversation()
+    one.wait_for(lambda screen: "second words" not in screen)
+    second = thread(one)
+    assert second != first
+    assert is_in(one, second) == ("open-file", True, False)
+    one.ask("in the second")
+    one.type("/fork")
+    one.wait_for(r"Fork created")
+    forked = thread(one)
+    assert is_in(one, forked) == ("open-file", True, True)
+    assert one.row()["parent"] == second
+
+    one.type("/resume")
+    one.wait_for(r"Resume a previous session")
+    assert state_of(one) is None
+    one.wait_for(r"ago +\S")
+    one.write("first words")
+    one.keys("Enter")
+    one.wait_for(r"› first words")
+    assert is_in(one, first) == ("open-file", True, True)
+
+
+def test_its_screens_and_the_way_back(stage: Stage) -> None:
+    agent = stage.start("codex", "--no-daemon", "--search", size=(90, 30))
+    wait_until(agent, State.IDLE)
+    agent.type("[[delay=3]] think")
+    wait_until(agent, State.BUSY)
+    wait_until(agent, State.IDLE)
+    agent.type("[[slow=4]] [[say=one two three four five six seven eight nine ten]] stream")
+    agent.wait_for(r"(?m)^• one")
+    assert state_of(agent) is State.BUSY
+    wait_until(agent, State.IDLE)
+    agent.type("[[tool=touch asked]] [[escalate]] run it")
+    wait_until(agent, State.ATTENTION)
+    agent.keys("y")
+    agent.wait_for(r"STUB-DONE")
+    wait_until(agent, State.IDLE)
+    mine = thread(agent)
+    agent.type("[[error=400]] fail")
+    wait_until(agent, State.ERROR)
+    identity = Identity(agent="codex", conversation=mine, prompted=True)
+    agent.quit()
+    launched = Command(argv=("codex", "--no-daemon", "--search", "a prompt"), cwd=stage.directory("alpha"))
+    command = CODEX.resume(identity, launched)
+    assert command is not None
+    back = stage.start("codex", command=command.argv, ready=r"STUB-DONE")
+    assert is_in(back, mine) == ("open-file", True, True)
+    wait_until(back, State.ERROR)
+
+
+def test_with_a_daemon_the_title_says_which_of_its_threads(stage: Stage) -> None:
+    unset = stage.start("codex", size=(80, 24))
+    wait_until(unset, State.IDLE)
+    unset.ask("without the title")
+    plain = thread(unset)
+    found = unset.identity()
+    assert (found["conversation"], found["certain"]) == (plain, False)
+
+    stage.perdure.ok("hooks", "install", "codex")
+    one, two = (stage.start("codex") for _ in range(2))
+    for agent in (one, two):
+        agent.wait_for(r"[0-9a-f]{8}-[0-9a-f]{4}-", where="title")
+    one.ask("words of one")
+    mine, theirs = thread(one), thread(two)
+    assert is_in(one, mine) == ("registry", True, True)
+    assert is_in(two, theirs) == ("registry", True, False)
+
+    one.new_conversation()
+    one.wait_for(lambda title: mine[:20] not in title, where="title")
+    new = thread(one)
+    assert is_in(one, new) == ("registry", True, False)
+    one.type("/resume")
+    one.wait_for(r"ago +\S")
+    one.write("words of one")
+    one.keys("Enter")
+    one.wait_for(r"› words of one")
+    assert is_in(one, mine) == ("registry", True, True)
+    found = unset.identity()
+    assert (found["conversation"], found["certain"]) == (plain, False)
