@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
-from os.path import basename, dirname, isabs, join
+from os.path import basename, dirname, join
 
 from msgspec import Struct
 
+from perdure.agents._homes import every_home, home_of, profile_of
 from perdure.agents._json import decode_object, mapping, text
 from perdure.agents._records import Record
 from perdure.model.process import Process
 from perdure.ports import HostView
 
+_VARIABLE, _USUAL = "CODEX_HOME", ".codex"
 _LOCK, _ROLLOUT, _PACKED = ".lock", ".jsonl", ".jsonl.zst"
 #: The first line carries the whole instructions to the model: 20 KB of them, more with a user's own.
 _HEAD = 1 << 20
@@ -37,26 +39,17 @@ class Loaded(Struct, frozen=True, kw_only=True):
 
 def codex_home(process: Process, host: HostView) -> str:
     """Return the directory this process keeps its settings and threads in."""
-    chosen = process.environ.get("CODEX_HOME")
-    if chosen:
-        return chosen if isabs(chosen) else join(process.cwd or host.home, chosen)
-    return join(process.environ.get("HOME") or host.home, ".codex")
+    return home_of(process, _VARIABLE, _USUAL, host)
 
 
 def profile(process: Process, host: HostView) -> str | None:
     """Return the name of a home that is not the usual one. Its `--profile` is none: all of them share the threads."""
-    if not process.environ.get("CODEX_HOME"):
-        return None
-    home = codex_home(process, host).rstrip("/")
-    return None if host.physical(home) == host.physical(join(host.home, ".codex")) else basename(home)
+    return profile_of(process, _VARIABLE, _USUAL, host)
 
 
 def homes(host: HostView) -> Iterator[str]:
     """Yield the homes below the user's, the usual one first."""
-    yield join(host.home, ".codex")
-    for name in sorted(host.names(host.home)):
-        if name.startswith((".codex-", ".codex_")):
-            yield join(host.home, name)
+    return every_home(_USUAL, host)
 
 
 def loaded_by(pid: int, host: HostView) -> list[Loaded] | None:
