@@ -19,7 +19,7 @@ from perdure.model.screen import Screen, ScreenReading
 
 _BAR = "┃"
 _FLOOR = re.compile(r" *╹▀{8,}")
-_OVERLAY = re.compile(r"\S.* {2,}esc(?:/enter)?")
+_OVERLAY = re.compile(r"[A-Z][\w ./…-]{0,60} {2,}esc(?:/enter)?")
 #: The width of the sidebar and the margins beside the box: what is right of a box that does not reach the edge.
 _BESIDE = (2, 44)
 #: The line under an answer: who gave it and, once it is whole, how long that took.
@@ -126,24 +126,13 @@ def _find_box(lines: Sequence[str]) -> _Box | None:
 
 
 def _overlay(lines: Sequence[str], box: _Box) -> Sequence[str]:
-    """The title of a list or of help: it and the word for leaving stand in the middle, with an empty line above and below."""
-    for at, line in enumerate(lines[1:-1], 1):
+    """The title of a list or of help: it begins as far from the left as the word for leaving ends from the right."""
+    for line in lines:
         for word in re.finditer(r" esc(?:/enter)?(?= {2}|$)", line):
-            for width in box.widths:
-                begin, end = width - word.end(), word.end()
-                if (
-                    0 <= begin < word.start()
-                    and _OVERLAY.fullmatch(line[begin:end])
-                    and _is_clear(lines, at, begin, end)
-                ):
-                    return (line[begin:end],)
+            for begin in (width - word.end() for width in box.widths):
+                if begin >= 2 and not line[begin - 2 : begin].strip() and _OVERLAY.fullmatch(line[begin : word.end()]):
+                    return (line[begin : word.end()],)
     return ()
-
-
-def _is_clear(lines: Sequence[str], at: int, begin: int, end: int) -> bool:
-    around = (lines[at - 1], lines[at + 1])
-    margin = lines[at][max(begin - 2, 0) : begin].strip()
-    return not margin and not any(line[begin:end].strip() for line in around)
 
 
 def _dialog(lines: Sequence[str]) -> dict[str, Sequence[str]]:
@@ -175,12 +164,16 @@ def _failed(above: Sequence[str], *, whole: bool) -> Sequence[str] | None:
         return ()
     lines.pop()
     _drop_blank(lines)
-    block: list[str] = []
+    run: list[str] = []
     while lines and lines[-1].startswith(f"  {_BAR}"):
-        block.append(lines.pop()[3:].strip())
-    said = [line for line in reversed(block) if line]
+        run.insert(0, lines.pop()[3:].strip())
+    # Between two blocks that touch there is an empty line of each.
+    blocks = [block.split("\n") for block in "\n".join(run).split("\n\n\n")]
+    said = [line for line in blocks[-1] if line]
     if not said or _TOOL.match(said[0]):
         return ()
+    if len(blocks) > 1:
+        return said[:1]
     _drop_blank(lines)
     if not lines:
         return () if whole else None

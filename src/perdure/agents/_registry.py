@@ -14,13 +14,24 @@ from perdure.agents.codex import Codex
 from perdure.agents.copilot import Copilot
 from perdure.agents.cursor import Cursor
 from perdure.agents.goose import Goose
+from perdure.agents.hermes import Hermes
 from perdure.agents.opencode import OpenCode
 from perdure.errors import ConfigError
 from perdure.model.agent import AgentSpec
 from perdure.model.process import Process
 from perdure.ports import AgentAdapter
 
-_BUILT_IN: tuple[AgentAdapter, ...] = (Aider(), Amp(), Claude(), Codex(), Copilot(), Cursor(), Goose(), OpenCode())
+_BUILT_IN: tuple[AgentAdapter, ...] = (
+    Aider(),
+    Amp(),
+    Claude(),
+    Codex(),
+    Copilot(),
+    Cursor(),
+    Goose(),
+    Hermes(),
+    OpenCode(),
+)
 
 #: How far into a command line an interpreter's script may stand.
 _SCRIPT_WITHIN = 6
@@ -75,16 +86,38 @@ def agent_of(
     if not claims:
         return None
     first = min(claims, key=lambda claim: claim[:4])
-    return _past_launchers(first, claims)
+    return _past_launchers(first, claims, {process.pid: process.ppid for process in tree})
 
 
-def _past_launchers(claim: _Claim, claims: Sequence[_Claim]) -> tuple[AgentAdapter, Process]:
-    """A wrapper script steps aside for the program it started, which the same adapter is surer of."""
+def _past_launchers(
+    claim: _Claim, claims: Sequence[_Claim], parents: Mapping[int, int]
+) -> tuple[AgentAdapter, Process]:
+    """A wrapper script steps aside for the program it started, which the same adapter is surer of.
+
+    A shell is never an agent itself, so it does for one further down as well: it may run it through others.
+    """
     while True:
-        inner = [c for c in claims if c[5].ppid == claim[5].pid and c[4] is claim[4] and c[2] < claim[2]]
+        launcher = claim[5]
+        inner = [
+            c
+            for c in claims
+            if c[4] is claim[4]
+            and c[2] < claim[2]
+            and (c[5].ppid == launcher.pid or (is_shell(launcher.argv) and _is_below(c[5].pid, launcher.pid, parents)))
+        ]
         if not inner:
-            return claim[4], claim[5]
+            return claim[4], launcher
         claim = min(inner, key=lambda c: c[:4])
+
+
+def _is_below(pid: int, ancestor: int, parents: Mapping[int, int]) -> bool:
+    seen: set[int] = set()
+    while pid in parents and pid not in seen:
+        seen.add(pid)
+        pid = parents[pid]
+        if pid == ancestor:
+            return True
+    return False
 
 
 def _best(process: Process, known: tuple[AgentAdapter, ...]) -> tuple[AgentAdapter | None, float]:
