@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from os.path import basename
 
 from msgspec import Struct, structs
 
-from perdure.agents._claude_options import KEPT, NOT_INTERACTIVE, ONCE, SUBCOMMANDS
+from perdure.agents._claude_options import ATTACH, KEPT, NOT_INTERACTIVE, ONCE, SUBCOMMANDS
 from perdure.agents._options import Grammar, kept
 from perdure.agents._program import Program, head_of, locate
 from perdure.model.identity import Identity
@@ -42,6 +43,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     searched: bool = False
     forked: bool = False
     continued: bool = False
+    #: The background job after `attach`.
+    job: str | None = None
     model: str | None = None
 
     @property
@@ -73,19 +76,22 @@ def recognise(process: Process) -> float:
     for argument in _grammar().parse(process.argv[head:]):
         if argument.name in NOT_INTERACTIVE:
             return 0.0
-    return 0.0 if _operand(process.argv[head:]) in SUBCOMMANDS else score
+    first = next(iter(_operands(process.argv[head:])), None)
+    return 0.0 if first in SUBCOMMANDS else score
 
 
 def read_launch(process: Process) -> Launch:
     """Return what the command line says; much of it is stale once the user has cleared or switched."""
-    launch = Launch()
-    for argument in _grammar().parse(process.argv[locate(PROGRAM, process)[1] :]):
+    words = process.argv[locate(PROGRAM, process)[1] :]
+    operands = _operands(words)
+    launch = Launch(job=operands[1] if operands[:1] == [ATTACH] and len(operands) > 1 else None)
+    for argument in _grammar().parse(words):
         value = argument.values[-1] if argument.values else ""
         if argument.name == "--session-id":
             launch = structs.replace(launch, given=value if is_conversation(value) else None)
         elif argument.name == "--resume":
-            named = is_conversation(value)
-            launch = structs.replace(launch, resumed=value if named else None, searched=not named)
+            resumed = _resumed(value)
+            launch = structs.replace(launch, resumed=resumed, searched=resumed is None)
         elif argument.name == "--fork-session":
             launch = structs.replace(launch, forked=True)
         elif argument.name == "--continue":
@@ -124,6 +130,13 @@ def _environ(launched: Command) -> dict[str, str]:
     }
 
 
-def _operand(words: Sequence[str]) -> str | None:
-    first = [argument for argument in _grammar().parse(words) if argument.name is None][:1]
-    return first[0].values[0] if first and first[0].words[0] != "--" else None
+def _resumed(value: str) -> str | None:
+    """The conversation `--resume` names, by its id or its file. Ids are never put in other letters: case counts."""
+    conversation = basename(value).removesuffix(".jsonl") if value.endswith(".jsonl") else value
+    return conversation if is_conversation(conversation) else None
+
+
+def _operands(words: Sequence[str]) -> list[str]:
+    """The words that are no options, up to `--`: after that, none is a subcommand."""
+    operands = (argument for argument in _grammar().parse(words) if argument.name is None)
+    return [argument.values[0] for argument in operands if argument.words[0] != "--"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from os.path import basename, join
 
 from msgspec import Struct
 
 from perdure.agents._claude_argv import read_launch
 from perdure.agents._claude_home import config_home, find_transcript, read_registry
-from perdure.agents._claude_transcript import answer, newest_first, prompt_text, time_of, tokens
+from perdure.agents._claude_transcript import answer, newest_first, origin, prompt_text, time_of, tokens
 from perdure.agents._json import count, mapping, one_line, text
 from perdure.agents._records import Record
 from perdure.agents._urls import host_of
@@ -53,6 +54,7 @@ def describe(identity: Identity, process: Process, host: HostView) -> AgentDetai
     home = config_home(process, host)
     path = find_transcript(home, identity.conversation, process.cwd, host) if identity.conversation else None
     latest = _read(path, host) if path else _Latest()
+    began_at, parent = origin(path, host) if path else (None, None)
     entry = read_registry(process, host)[0] or {}
     named = text(entry.get("name")) if entry.get("nameSource") == "user" else None
     launched = read_launch(process).model or process.environ.get("ANTHROPIC_MODEL")
@@ -64,11 +66,21 @@ def describe(identity: Identity, process: Process, host: HostView) -> AgentDetai
         provider=provider(process),
         branch=one_line(latest.branch) if latest.branch != _NO_BRANCH else None,
         transcript=path,
+        companions=_companions(path, home, host) if path else (),
+        parent=parent,
         version=one_line(latest.version or text(entry.get("version"))),
         context_used=latest.used,
         context_limit=_limit(model, latest.requested or launched, process),
+        began_at=began_at,
         last_activity_at=time_of({"timestamp": latest.at}) or (host.modified_at(path) if path else None),
     )
+
+
+def _companions(path: str, home: str, host: HostView) -> tuple[str, ...]:
+    """The directories beside the transcript: its sub-agents, the files as they were at each prompt, its tasks."""
+    beside = path.removesuffix(".jsonl")
+    kept = (join(home, kind, basename(beside)) for kind in ("file-history", "tasks"))
+    return tuple(each for each in (beside, *kept) if host.names(each))
 
 
 def provider(process: Process) -> str:

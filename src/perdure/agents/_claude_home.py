@@ -48,6 +48,15 @@ def read_registry(process: Process, host: HostView) -> tuple[dict[str, object] |
     return entry, "the registry entry matches this process and its start time"
 
 
+def job_conversation(home: str, job: str, host: HostView) -> str | None:
+    """Return the conversation a background job is in now."""
+    if not job.isalnum():  # it is a directory's name, and comes from a command line
+        return None
+    state = decode_object(host.read(join(home, "jobs", job, "state.json")) or b"") or {}
+    found = (state.get(field) for field in ("resumeSessionId", "sessionId"))
+    return next((each for each in found if isinstance(each, str) and is_conversation(each)), None)
+
+
 def slug(path: str) -> str:
     """Return the name of the transcript directory for a physical path. Different paths may share one."""
     units = [unit for character in path for unit in _utf16(ord(character))]

@@ -15,6 +15,7 @@ from perdure.agents._claude_argv import Launch, is_conversation, read_launch
 from perdure.agents._claude_home import (
     config_home,
     find_transcript,
+    job_conversation,
     own_directory,
     profile,
     read_registry,
@@ -54,26 +55,45 @@ class Search:
         entry, why = read_registry(self._process, self._host)
         self._case.note(why)
         conversation = text(entry.get("sessionId")) if entry else None
-        if conversation is None or not is_conversation(conversation):
+        if entry is None or conversation is None or not is_conversation(conversation):
             return []
+        job = text(entry.get("parkedJobId"))
+        if job is not None:
+            return [self._parked(conversation, job)]
         return [self._case.claim(conversation, Evidence.REGISTRY, certain=True)]
+
+    def _parked(self, conversation: str, job: str) -> Identity:
+        """The conversation was handed to the background, under a new id, and its pane shows it or any other job since.
+
+        Which one nothing tells. The new one has no transcript before something is said in it; until then all there
+        is to come back to is the old one.
+        """
+        self._case.note("the process has handed its conversation to a background job, and may show any")
+        successor = job_conversation(self._home, job, self._host)
+        if successor is None or find_transcript(self._home, successor, self._process.cwd, self._host) is None:
+            return self._case.claim(conversation, Evidence.REGISTRY, certain=False)
+        self._case.left.add(conversation)
+        return self._case.claim(successor, Evidence.REGISTRY, certain=False)
 
     def _hooked(self) -> list[Identity]:
         return self._case.hooked(self._host.hooks(self._case.agent, self._process), _trace)
 
     def _launched_or_guessed(self) -> list[Identity]:
         launch = self._launch
-        known = (launch.conversation, launch.resumed)
-        others = [(at, found) for at, found, _ in self._candidates() if found not in known]
-        if launch.conversation is None:
+        named = launch.conversation
+        if launch.job is not None:
+            self._case.note("the command line names a background job")
+            named = job_conversation(self._home, launch.job, self._host)
+        others = [(at, found) for at, found, _ in self._candidates() if found not in (named, launch.resumed)]
+        if named is None:
             self._case.note(_why_not(launch))
             return self._case.guesses(others)
-        path = find_transcript(self._home, launch.conversation, self._process.cwd, self._host)
+        path = find_transcript(self._home, named, self._process.cwd, self._host)
         written = self._host.modified_at(path) if path else None
         # Leaving a conversation writes its costs; that is a trace of this process when it came after its start.
         gone = bool(path and written and written >= self._process.started_at and is_closed(path, self._host))
         lost = path is None and launch.given is None
-        return self._case.launched(launch.conversation, others, gone=gone, lost=lost, written_at=written)
+        return self._case.launched(named, others, gone=gone, lost=lost, written_at=written)
 
     def _candidates(self) -> list[Transcript]:
         """Transcripts this process may have written, newest first; for --continue else the one it began with."""
@@ -123,6 +143,8 @@ def _trace(record: Mapping[str, Any]) -> Trace:
 
 
 def _why_not(launch: Launch) -> str:
+    if launch.job is not None:
+        return "the job does not tell its conversation"
     if launch.forked:
         return "--fork-session begins a conversation the command line does not name"
     if launch.continued:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+#: Shows a background conversation in this terminal: an agent, though a subcommand.
+ATTACH = "attach"
 #: Subcommands: a `claude mcp` or `claude doctor` is a program, not an agent.
 SUBCOMMANDS = frozenset(
     """
-    agents attach auth auto-mode config doctor gateway import install kill logs mcp migrate-installer plugin plugins
+    agents auth auto-mode config daemon doctor gateway import install kill logs mcp migrate-installer plugin plugins
     project purge rc remote-control respawn rm setup-token stop ultrareview update upgrade
     """.split()
 )
 #: Options of runs that answer and go, or that leave the terminal.
-NOT_INTERACTIVE = frozenset({"--print", "--version", "--help", "--background", "--init-only", "--desktop"})
+NOT_INTERACTIVE = frozenset(
+    {"--print", "--version", "--help", "--background", "--init-only", "--desktop", "--bg-pty-host", "--bg-spare"}
+)
 
 #: Options that choose a conversation, put words into it or act once: none of them may run a second time.
 ONCE = """
@@ -24,6 +28,9 @@ ONCE = """
 --remote [description]
 --environment <environment_id>
 --pool <pool_id>
+--correlation-id <id>
+--on-branch <branch>
+--ref <ref>
 --resume-session-at <message>
 --resume-drops-turn <message>
 --rewind-files <message>
@@ -44,6 +51,13 @@ ONCE = """
 --init-only
 --maintenance
 --messaging-socket-path <path>
+--agents-view-if-allowed
+--await-claim
+--await-initialize
+--session-mirror
+--runner-declares <names>
+--bg-pty-host <socket>
+--bg-spare <socket>
 -p, --print
 -v, --version
 -h, --help
@@ -61,6 +75,7 @@ KEPT = """
 --agent-type <type>
 --agents <json>
 --allow-dangerously-skip-permissions
+--allow-other-models
 --allowedTools, --allowed-tools <tools...>
 --append-subagent-system-prompt <prompt>
 --append-subagent-system-prompt-file <file>
@@ -73,6 +88,7 @@ KEPT = """
 --brief
 --channels <servers...>
 --chrome
+--client-data-url <url>
 --dangerously-load-development-channels <servers...>
 --dangerously-skip-permissions
 -d, --debug [filter]
@@ -81,18 +97,24 @@ KEPT = """
 --disable-slash-commands
 --disallowedTools, --disallowed-tools <tools...>
 --effort <level>
+--enable-auth-status
 --enable-auto-mode
 --exclude-dynamic-system-prompt-sections
 --fallback-model <model>
 --fast-mode <mode>
+--forward-home-settings <bool>
 --forward-subagent-text
+--host-auth-is-org-sign-in
 --ide
 --include-hook-events
 --include-partial-messages
+--include-unsupported-models
+--inherit-permission-mode <mode>
 --input-format <format>
 --json-schema <schema>
 --lead-verify-key <key>
 --managed-settings <json>
+--managed-settings-in-initialize
 --max-budget-usd <amount>
 --max-thinking-tokens <tokens>
 --max-turns <turns>
@@ -112,6 +134,7 @@ KEPT = """
 --plugin-dir-no-mcp <path>
 --plugin-url <url>
 --proactivity <level>
+--project-config-root <dir>
 --prompt-suggestions [value]
 --remote-control [name]
 --rc [name]
@@ -133,5 +156,7 @@ KEPT = """
 --thinking-display <display>
 --tools <tools...>
 --verbose
+--watch-artifact <artifact>
+--watch-artifact-no-autoreact <artifact>
 --workload <tag>
 """

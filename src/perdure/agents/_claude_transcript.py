@@ -50,11 +50,29 @@ def is_closed(path: str, host: HostView) -> bool:
 
 def started_in(path: str, host: HostView) -> str | None:
     """Return where the conversation was started."""
-    for limit in (_HEAD, _records.FIRST_WINDOW):  # the first line with a directory is rarely further in
+    first = _first_turn(path, host)
+    return text(first.get("cwd")) if first else last_in(path, host)
+
+
+def origin(path: str, host: HostView) -> tuple[datetime | None, str | None]:
+    """Return when the conversation began, and the one it was branched from.
+
+    A branch begins with copies of what was said before, which keep their times and name where they are from.
+    """
+    first = _first_turn(path, host)
+    if first is None:
+        return None, None
+    parent = text(mapping(first.get("forkedFrom")).get("sessionId"))
+    return (time_of(first), None) if parent is None else (host.created_at(path), parent)
+
+
+def _first_turn(path: str, host: HostView) -> Record | None:
+    """The first line that says where it was written, which is rarely far in."""
+    for limit in (_HEAD, _records.FIRST_WINDOW):
         for record in _records.oldest_first(path, host, limit, bulk=_BULK):
-            if cwd := text(record.get("cwd")):
-                return cwd
-    return last_in(path, host)
+            if text(record.get("cwd")):
+                return record
+    return None
 
 
 def last_in(path: str, host: HostView) -> str | None:

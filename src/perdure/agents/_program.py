@@ -96,9 +96,14 @@ def is_runner(argv: Sequence[str]) -> bool:
     return name in _RUNNERS or name.rstrip("0123456789.") in ("node", "python")
 
 
+def is_shell(argv: Sequence[str]) -> bool:
+    """Return whether a command line is a shell's, which runs programs and is none of them."""
+    return bool(argv) and basename(argv[0]) in _SHELLS
+
+
 def script_at(argv: Sequence[str]) -> int:
     """Return where in an interpreter's command line its script or module is, 0 when it runs none."""
-    shell = basename(argv[0]) in _SHELLS
+    shell = is_shell(argv)
     for at, word in enumerate(argv[1:], 1):
         if word == "-m" and not shell:
             return at + 1 if at + 1 < len(argv) else 0

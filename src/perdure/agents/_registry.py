@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from os.path import basename
 
+from perdure.agents._program import is_shell
 from perdure.agents._spec import Ordinary
 from perdure.agents.aider import Aider
 from perdure.agents.amp import Amp

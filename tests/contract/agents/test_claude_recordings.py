@@ -100,12 +100,19 @@ def test_a_compacted_and_renamed_conversation_is_described(host: DirectoryHost) 
         version="2.1.325",
         context_used=13862,
         context_limit=1_000_000,
+        began_at=datetime(2026, 11, 15, 8, 39, 31, 376000, tzinfo=UTC),
         last_activity_at=details.last_activity_at,
     )
     assert details.last_activity_at is not None
     assert (
         datetime(2026, 11, 15, 8, 39, tzinfo=UTC) < details.last_activity_at < datetime(2026, 11, 15, 8, 41, tzinfo=UTC)
     )
+
+
+def test_a_branch_is_described_with_what_it_was_branched_from(host: DirectoryHost) -> None:
+    branch = "10a10923-37b9-43ee-a0b8-2707af2e4c71"
+    identity = keep(host, "transcript_branch_excerpt.jsonl", branch)
+    assert CLAUDE.describe(identity, process("claude"), host).parent == COMPACTED
 
 
 def test_between_compaction_and_the_next_answer_the_summary_is_all_there_is(host: DirectoryHost) -> None:

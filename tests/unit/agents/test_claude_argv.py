@@ -39,6 +39,7 @@ def resumed(line: str, identity: Identity = SAID) -> str:
         process(comm="claude"),
         process("claude", "--append-system-prompt", "-p"),
         process("claude", "--", "mcp"),
+        process("claude", "attach", "12ab34cd"),
         process("claude", "--debug", "mcp"),
     ],
 )
@@ -63,6 +64,11 @@ def test_an_interactive_run_is_recognised(seen: Process) -> None:
         process("claude", "update"),
         process("claude", "agents", "--json"),
         process("claude", "--bg", "do it"),
+        process(f"{PACKAGE}/bin/claude.exe", "daemon", "run", "--origin", "transient"),
+        process("claude bg-spare", "--bg-spare", "/x.sock", exe=f"{PACKAGE}/bin/claude.exe"),
+        process(
+            "claude bg-pty-host", "--bg-pty-host", "/x", "80", "24", "--", "claude", exe=f"{PACKAGE}/bin/claude.exe"
+        ),
         process("claude", "--version"),
         process("tail", "-f", comm="tail"),
         process(),
@@ -85,6 +91,9 @@ def test_anything_else_is_not(seen: Process) -> None:
         (f"--resume {A} --resume {B}", B),
         (f"--resume {A} --fork-session", None),
         (f"--resume {A} --fork-session --session-id {B}", B),
+        (f"--resume /home/dev/.claude/projects/-x/{A}.jsonl", A),
+        (f"--resume {A.upper()}", A.upper()),
+        ("--resume notes.jsonl", None),
         ("--resume my-title", None),
         ("--resume", None),
         ("--continue", None),

@@ -201,3 +201,30 @@ def test_random_bytes_raise_nothing(host: DirectoryHost, lines: list[bytes]) -> 
     host.write(PATH, b"\n".join(lines))
     Claude().describe(IN_A, process("claude"), host)
     assert list(Claude().turns(A, host)) == []
+
+
+def test_it_began_with_its_first_turn(host: DirectoryHost) -> None:
+    mode = {"type": "mode", "timestamp": "2026-11-15T08:00:00Z"}
+    first = user("hello", timestamp="2026-11-15T08:31:00.5Z")
+    details = describe(host, mode, first, assistant("m", timestamp="2026-11-15T08:32:00Z"))
+    assert details.began_at == datetime(2026, 11, 15, 8, 31, 0, 500000, tzinfo=UTC)
+    assert details.parent is None
+    assert describe(host, {"type": "mode"}).began_at is None
+
+
+def test_a_branch_names_its_parent_and_began_when_it_was_made(host: DirectoryHost) -> None:
+    """What it begins with are copies, which keep the times of their originals."""
+    origin = {"sessionId": "cccccccc-0000-4000-8000-00000000000c", "messageUuid": "x"}
+    copied = user("hello", timestamp="2026-11-15T08:31:00Z", forkedFrom=origin)
+    made = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
+    host.created_at = lambda path: made  # type: ignore[method-assign]
+    details = describe(host, copied, user("on", timestamp="2026-11-15T09:05:00Z"))
+    assert (details.parent, details.began_at) == (origin["sessionId"], made)
+
+
+def test_what_lies_beside_a_conversation_belongs_to_it(host: DirectoryHost) -> None:
+    assert describe(host, user("hello")).companions == ()
+    beside = PATH.removesuffix(".jsonl")
+    host.write(f"{beside}/subagents/agent-1.jsonl", b"")
+    host.write(f"{HOME}/.claude/file-history/{A}/x@v1", b"")
+    assert describe(host, user("hello")).companions == (beside, f"{HOME}/.claude/file-history/{A}")

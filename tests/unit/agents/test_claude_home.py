@@ -4,7 +4,14 @@ import os
 
 import pytest
 
-from perdure.agents._claude_home import config_home, find_transcript, own_directory, profile, slug
+from perdure.agents._claude_home import (
+    config_home,
+    find_transcript,
+    job_conversation,
+    own_directory,
+    profile,
+    slug,
+)
 from tests.unit.agents.hosts import BEFORE, HOME, LATER, DirectoryHost, process
 
 A = "11111111-1111-4111-8111-111111111111"
@@ -20,6 +27,13 @@ A = "11111111-1111-4111-8111-111111111111"
         ("/x/\N{GRINNING FACE}", "-x---"),
         ("/X/y", "-X-y"),
         ("/a/" + "b" * 197, "-a-" + "b" * 197),
+        # As the program itself named them.
+        ("/home/dev/smile-\N{GRINNING FACE}-\N{MATHEMATICAL SCRIPT CAPITAL X}y", "-home-dev-smile------y"),
+        (f"/home/dev/{'a' * 95}/{'b' * 94}", f"-home-dev-{'a' * 95}-{'b' * 94}"),
+        (f"/home/dev/{'a' * 95}/{'b' * 95}", f"-home-dev-{'a' * 95}-{'b' * 94}-jt2bqf"),
+        ("/home/dev/work/" + "long-name_" * 20, "-home-dev-work-" + "long-name-" * 18 + "long--cvfqgv"),
+        ("/home/dev/work" + ("/" + "\u00dcn\u00ef\N{GRINNING FACE}" * 20) * 3,
+         "-home-dev-work" + ("-" + "-n---" * 20) + "-" + "-n---" * 16 + "-n---3tfkbn"),
     ],
 )  # fmt: skip
 def test_every_unit_that_is_no_letter_or_digit_becomes_a_dash(path: str, name: str) -> None:
@@ -72,3 +86,20 @@ def test_a_transcript_is_found_wherever_it_went(host: DirectoryHost) -> None:
     assert find_transcript(home, A, None, host) == newer
     own = host.write(f"{home}/projects/-w/{A}.jsonl", b"{}", at=BEFORE)
     assert find_transcript(home, A, "/w", host) == own
+
+
+@pytest.mark.parametrize(
+    ("job", "state", "conversation"),
+    [
+        ("12ab34cd", f'{{"sessionId":"{A}"}}', A),
+        ("12ab34cd", f'{{"sessionId":"{A.replace("1", "2")}","resumeSessionId":"{A}"}}', A),
+        ("12ab34cd", '{"sessionId":"../x"}', None),
+        ("12ab34cd", "{", None),
+        ("../jobs/12ab34cd", f'{{"sessionId":"{A}"}}', None),
+    ],
+)
+def test_a_job_tells_the_conversation_it_is_in_now(
+    host: DirectoryHost, job: str, state: str, conversation: str | None
+) -> None:
+    host.write(f"{HOME}/.claude/jobs/12ab34cd/state.json", state)
+    assert job_conversation(f"{HOME}/.claude", job, host) == conversation

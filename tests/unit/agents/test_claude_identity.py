@@ -255,3 +255,55 @@ def test_a_process_whose_directory_is_hidden_has_no_guess(host: DirectoryHost) -
     register(host, 100, A)
     first = identify(host, process("claude", pid=100, cwd=None))[0]
     assert (first.conversation, first.home) == (A, CWD)
+
+
+def hand_over(host: DirectoryHost, successor: str) -> None:
+    register(host, 100, A, {"parkedJobId": "12ab34cd"})
+    host.write(f"{HOME}/.claude/jobs/12ab34cd/state.json", msgspec.json.encode({"resumeSessionId": successor}))
+
+
+def test_a_conversation_handed_to_the_background_goes_on_under_another_id(host: DirectoryHost) -> None:
+    """One key does that, and the entry keeps the old id: it would be wrong and certain."""
+    hand_over(host, B)
+    converse(host, A)
+    converse(host, B)
+    found = identify(host, process("claude", pid=100))
+    assert [(each.conversation, each.evidence, each.certain) for each in found[:-1]] == [(B, Evidence.REGISTRY, False)]
+    assert found[-1].left == (A,)
+
+
+def test_before_anything_is_said_in_the_background_only_the_old_one_can_come_back(host: DirectoryHost) -> None:
+    hand_over(host, B)
+    converse(host, A)
+    found = identify(host, process("claude", pid=100))
+    assert [(each.conversation, each.certain) for each in found[:-1]] == [(A, False)]
+    assert found[-1].left == ()
+
+
+def test_what_a_terminal_is_attached_to_is_the_jobs_conversation(host: DirectoryHost) -> None:
+    host.write(f"{HOME}/.claude/jobs/12ab34cd/state.json", msgspec.json.encode({"resumeSessionId": B}))
+    converse(host, B)
+    assert claims(host, process("claude", "attach", "12ab34cd")) == [(B, Evidence.ARGV, True)]
+    converse(host, C)
+    assert claims(host, process("claude", "attach", "12ab34cd")) == [
+        (B, Evidence.ARGV, True),
+        (C, Evidence.GUESS, False),
+    ]
+    converse(host, C, at=LATEST)
+    assert claims(host, process("claude", "attach", "some name")) == [
+        (C, Evidence.GUESS, False),
+        (B, Evidence.GUESS, False),
+    ]
+
+
+def test_a_conversation_may_be_resumed_by_its_file(host: DirectoryHost) -> None:
+    path = converse(host, A, at=BEFORE)
+    assert claims(host, process("claude", "--resume", path)) == [(A, Evidence.ARGV, True)]
+
+
+def test_an_id_in_capitals_is_another_id(host: DirectoryHost) -> None:
+    """The program never puts them in other letters, neither in names of files nor when it looks for one."""
+    converse(host, A, at=BEFORE)
+    assert claims(host, process("claude", "--resume", A.upper())) == [(A.upper(), Evidence.ARGV, False)]
+    register(host, 100, A.upper())
+    assert claims(host, process("claude", pid=100)) == [(A.upper(), Evidence.REGISTRY, True)]

@@ -49,6 +49,21 @@ def test_a_wrapper_steps_aside_for_the_program_it_runs() -> None:
     assert found(BASH, wrapper, process("/opt/claude", pid=30, ppid=20)) == ("claude", 30)
 
 
+def test_a_wrapper_steps_aside_for_what_it_runs_through_other_programs_too() -> None:
+    wrapper = process("bash", "/home/dev/bin/claude", "work", pid=20, ppid=10, comm="claude")
+    through = process("timeout", "1d", "/opt/claude", pid=30, ppid=20)
+    agent = process("/opt/claude", pid=40, ppid=30)
+    shell = process("/bin/bash", "-c", "claude", pid=50, ppid=40, foreground=False)
+    assert found(BASH, wrapper, through, agent) == ("claude", 40)
+    assert found(BASH, wrapper, through, agent, shell, process("claude", pid=60, ppid=50)) == ("claude", 40)
+
+
+def test_an_agent_that_a_script_is_does_not_step_aside_for_one_it_started() -> None:
+    agent = process("node", "/x/@anthropic-ai/claude-code/cli.js", pid=20, ppid=10)
+    shell = process("/bin/bash", "-c", "claude", pid=30, ppid=20, foreground=False)
+    assert found(BASH, agent, shell, process("claude", pid=40, ppid=30)) == ("claude", 20)
+
+
 def test_the_packages_own_launcher_is_not_the_agent() -> None:
     launcher = process("node", "/x/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs", pid=20, ppid=10)
     native = process("/x/node_modules/@anthropic-ai/claude-code-linux-x64/claude", pid=30, ppid=20)

@@ -24,10 +24,13 @@ CASE = AgentCase(
         process("/home/dev/npm/node_modules/.bin/claude", "--name", "my name", exe=_NPM, comm="claude"),
         process("claude", "--resume", ID, exe=_NPM),
         process("node", "/opt/@anthropic-ai/claude-code/cli.js", "--model", "opus"),
+        process(_NPM, "attach", "12ab34cd"),
     ),
     others=(
         process("claude", "-p", "hello", exe=_NPM),
         process("claude", "mcp", "list", exe=_NPM),
+        process(_NPM, "daemon", "run", "--origin", "transient"),
+        process("claude bg-spare", "--bg-spare", "/tmp/cc-daemon/x.claim.sock", exe=_NPM),
         process("/bin/bash", "-c", "source ~/.claude/shell-snapshots/snapshot-bash-1.sh"),
     ),
     words=(
@@ -35,6 +38,7 @@ CASE = AgentCase(
         "-r",
         ID,
         "--session-id",
+        "attach",
         "-p",
         "--model",
         "opus",
