@@ -28,6 +28,8 @@ _STATUS = re.compile(r"(?:[•◦·] )?[^\s›■•◦].*\((?:\d+h )?(?:\d+m )?
 #: What stands between the status line and the composer: what is queued, the list of commands, and what covers more.
 _BETWEEN = re.compile(r"• (?:Queued |Messages to be )|[›↑↓]? ? ?/\w|[↑↓]$")
 _COVER = re.compile(r"  (?:Keyboard shortcuts|Mentions)$")
+#: A reminder at the right edge, above the composer.
+_REMINDER = re.compile(r"\s{8,}⚠ ")
 _SCROLLED = re.compile(r"\s{2,}(?:New activity · )?↓ Back to bottom")
 _FINISHED = re.compile(r"  Worked for (?:<1s|(?:\d+[hms] ?)+)(?: •|$)")
 _BANNER = re.compile(r"\s+>_ OpenAI Codex \(v")
@@ -62,7 +64,7 @@ _RULES = (
     ScreenRule(
         id="attention.question",
         region="keys",
-        match=r"\b\S+ to submit (?:answer|all)\b|\bto navigate questions\b",
+        match=r"\b\S+ to submit (?:answer|all)\b|\bto navigate questions\b|^Press .+ to confirm or .+ to go back$",
         state="attention",
         reason="question",
     ),
@@ -96,7 +98,7 @@ _RULES = (
     ScreenRule(
         id="attention.start",
         region="heading",
-        match=r"^Working directory · |\bUpdate available\b|^Background server |^Sign in with |^Submit with unanswered",
+        match=r"^Working directory · |\bUpdate available\b|^Background server |^Sign in with ",
         state="attention",
         reason="question",
     ),
@@ -189,7 +191,7 @@ def _find_composer(lines: Sequence[str]) -> _Composer | None:
             below = _groups(lines[at + 1 :]) if "" in lines[at + 1 :] else []
             if not below or len(below[-1]) > _MOST_FOOTER or _is_menu(lines[at:]):
                 return None
-            return _Composer(above=lines[:at], footer=below[-1])
+            return _Composer(above=[line for line in lines[:at] if not _REMINDER.match(line)], footer=below[-1])
         if lines[at] and not lines[at].startswith(" "):
             return None
     return None
