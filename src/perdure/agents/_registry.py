@@ -14,9 +14,11 @@ from perdure.agents.claude import Claude
 from perdure.agents.codex import Codex
 from perdure.agents.copilot import Copilot
 from perdure.agents.cursor import Cursor
+from perdure.agents.gemini import Gemini
 from perdure.agents.goose import Goose
 from perdure.agents.hermes import Hermes
 from perdure.agents.opencode import OpenCode
+from perdure.agents.qwen import Qwen
 from perdure.errors import ConfigError
 from perdure.model.agent import AgentSpec
 from perdure.model.process import Process
@@ -29,9 +31,11 @@ _BUILT_IN: tuple[AgentAdapter, ...] = (
     Codex(),
     Copilot(),
     Cursor(),
+    Gemini(),
     Goose(),
     Hermes(),
     OpenCode(),
+    Qwen(),
 )
 
 #: How far into a command line an interpreter's script may stand.
