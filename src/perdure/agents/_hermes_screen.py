@@ -22,7 +22,7 @@ from perdure.model.screen import Screen, ScreenReading
 _RULE = re.compile(r"─{20,}")
 _STATUS = re.compile(r" ⚕ \S")
 #: What stands before the prompt, alone or with the arrow of whatever skin is chosen.
-_SIGN = re.compile(r"(?:⚕|⚠|\?|✎|🔐|🔑|🎤|[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏])(?= |$)|(?:[\w.-]{1,64} )?(?:\S )?[❯>$#›»→⚔Ψ◉✦](?= |$)")
+_SIGN = re.compile(r"(?:⚕|⚠|\?|✎|🔐|🔑|🎤|[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏])(?= |$)|(?:[\w.-]{1,64} )?(?:\S )?[❯›»→⚔Ψ◉✦](?= |$)")
 #: Where somebody's words or a command begin.
 _ASKED = re.compile(r"● |⚙️? {1,2}/")
 _FAILED = re.compile(r"❌ ")
@@ -86,11 +86,15 @@ def _find_prompt(lines: Sequence[str]) -> _Prompt | None:
     rules = [at for at, line in enumerate(lines) if _RULE.fullmatch(line)]
     # Those around what somebody said are shorter than the screen.
     widest = max((len(lines[at]) for at in rules), default=0)
-    for at in reversed([at for at in rules if len(lines[at]) == widest][-2:]):
+    ends = [at for at in rules if len(lines[at]) == widest][-2:]
+    for at in reversed(ends):
         inside = [line for line in lines[at + 1 : at + 3] if not line.startswith(" [📎")]
         match = _SIGN.match(inside[0]) if inside else None
         if match is not None:
-            return _Prompt(sign=match[0], above=lines[:at])
+            below = lines[ends[-1] + 1 :] if at != ends[-1] else ()
+            # Completions are indented; anything else down there is a shell's, and Hermes has ended.
+            ended = any(line and not line.startswith(" ") for line in below)
+            return None if ended else _Prompt(sign=match[0], above=lines[:at])
     return None
 
 

@@ -12,6 +12,7 @@ from os.path import basename, dirname, join
 
 from msgspec import DecodeError, Struct, json
 
+from perdure.agents._homes import home_of
 from perdure.agents._json import decode_object, mapping, text
 from perdure.agents._options import Argument
 from perdure.agents._records import moment, turn
@@ -73,9 +74,7 @@ def home(process: Process, arguments: Sequence[Argument], host: HostView) -> str
     for path in host.open_files(process.pid):
         if basename(path) == DATABASE:
             return dirname(path)
-    usual = join(process.environ.get("HOME") or host.home, USUAL_HOME)
-    chosen = process.environ.get("HERMES_HOME", "").strip()
-    mine = join(process.cwd or host.home, chosen) if chosen else usual
+    mine = home_of(process, "HERMES_HOME", USUAL_HOME, host).rstrip("/")
     is_profile = basename(dirname(mine)) == _PROFILES
     root = dirname(dirname(mine)) if is_profile else mine
     named = next((each.values[-1] for each in arguments if each.name == "--profile" and each.values), None)
@@ -89,6 +88,14 @@ def home(process: Process, arguments: Sequence[Argument], host: HostView) -> str
 def profile(home: str, host: HostView) -> str | None:
     """Return the name of a home that is not the usual one."""
     return None if host.physical(home) == host.physical(join(host.home, USUAL_HOME)) else basename(home.rstrip("/"))
+
+
+def holding(conversation: str, host: HostView) -> str:
+    """Return the database that has a conversation: the usual one, or one of a profile's."""
+    usual = join(host.home, USUAL_HOME)
+    profiles = join(usual, _PROFILES)
+    paths = [join(home, DATABASE) for home in (usual, *(join(profiles, name) for name in sorted(host.names(profiles))))]
+    return next((path for path in paths if find(path, conversation, host) is not None), paths[0])
 
 
 def is_readable(path: str, host: HostView) -> bool:

@@ -11,6 +11,7 @@ from os.path import basename, isabs, join
 
 from msgspec import Struct
 
+from perdure.agents._homes import home_of
 from perdure.agents._json import count, decode_object, mapping, text
 from perdure.agents._records import Record, moment, turn
 from perdure.model.process import Process
@@ -41,8 +42,7 @@ class Session(Struct, frozen=True, kw_only=True):
 
 def database(process: Process, host: HostView) -> str:
     """Return where this process keeps its conversations."""
-    home = process.environ.get("HOME") or host.home
-    data = join(process.environ.get("XDG_DATA_HOME") or join(home, ".local/share"), "opencode")
+    data = join(home_of(process, "XDG_DATA_HOME", ".local/share", host), "opencode")
     chosen = process.environ.get("OPENCODE_DB")
     if chosen:
         return chosen if isabs(chosen) else join(data, chosen)

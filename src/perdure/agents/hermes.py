@@ -167,7 +167,7 @@ class Hermes(Ordinary):
 
     def turns(self, conversation: str, host: HostView, transcript: str | None = None) -> Iterator[Mapping[str, object]]:
         """Yield the conversation's turns, then those of its sub-agents."""
-        return store.turns(transcript or join(host.home, store.USUAL_HOME, store.DATABASE), conversation, host)
+        return store.turns(transcript or store.holding(conversation, host), conversation, host)
 
     # -- its screen ---------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from perdure.agents import _opencode_store as store
 from perdure.agents._case import About, Candidate, Case, Trace
+from perdure.agents._homes import home_of
 from perdure.agents._json import count, decode_object, mapping, one_line, text
 from perdure.agents._opencode_store import Session
 from perdure.agents._options import Argument
@@ -369,10 +370,8 @@ def _candidates(sessions: Sequence[Session]) -> list[Candidate]:
 
 def _limit(provider: str | None, model: str | None, session: Session, process: Process, host: HostView) -> int | None:
     """The model's window as the user's own configuration has it; what the program knows itself it does not write down."""
-    home = process.environ.get("HOME") or host.home
-    settings = process.environ.get("OPENCODE_CONFIG_DIR") or join(
-        process.environ.get("XDG_CONFIG_HOME") or join(home, ".config"), "opencode"
-    )
+    usual = join(home_of(process, "XDG_CONFIG_HOME", ".config", host), "opencode")
+    settings = process.environ.get("OPENCODE_CONFIG_DIR") or usual
     places = (session.directory, settings)
     paths = [process.environ.get("OPENCODE_CONFIG"), *(join(place, "opencode.json") for place in places if place)]
     for path in paths:
