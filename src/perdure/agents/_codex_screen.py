@@ -35,7 +35,7 @@ _FINISHED = re.compile(r"  Worked for (?:<1s|(?:\d+[hms] ?)+)(?: •|$)")
 _BANNER = re.compile(r"\s+>_ OpenAI Codex \(v")
 #: What it says of itself where an answer of the model could stand.
 _NOTICE = re.compile(
-    r"• (?:Model changed|Fork created|Thread (?:forked|renamed)|Context compacted|Permissions|Unrecognized command|Usage: )"
+    r"• (?:Model changed|Fork created|Conversation reverted|Thread (?:forked|renamed)|Context compacted|Permissions|Unrecognized command|Usage: )"
 )
 #: What it says about a command of its own, which has nothing to do with the turn.
 _ASIDE = re.compile(r"■ (?:Conversation interrupted|'/|Usage: |Sign in |Managed worktrees |Unrecognized command)")
