@@ -98,6 +98,9 @@ class Search:
         if shown is not None and any(each.id == shown for each in roots):
             self._case.note("it holds the lock of the thread its title names")
             return [self._case.claim(shown, Evidence.OPEN_FILE, certain=True)]
+        if not roots:
+            self._case.note("it holds the locks of sub-agents alone")
+            return self._not_loaded()
         roots.sort(key=_when_loaded, reverse=True)
         if self._is_decided(roots, loaded):
             self._case.note("it holds the thread's lock, and no other that was written since")

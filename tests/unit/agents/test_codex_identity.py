@@ -118,6 +118,12 @@ def test_a_sub_agent_is_not_taken_for_the_conversation(host: DirectoryHost) -> N
     assert first(host) == (A, Evidence.OPEN_FILE, True, True)
 
 
+def test_while_the_conversation_is_loaded_anew_its_sub_agents_are_not_taken_for_it(host: DirectoryHost) -> None:
+    hold(host, TUI, B, said(host, B, parent=A, root=A))
+    assert first(host)[0] is None
+    assert first(host, "resume", A)[:3] == (A, Evidence.ARGV, False)
+
+
 def test_in_its_first_moments_a_sub_agent_leaves_it_open_which_thread_is_current(host: DirectoryHost) -> None:
     hold(host, TUI, A, said(host, A, open_turn=True), at=LATER)
     hold(host, TUI, B, at=LATEST)
