@@ -194,7 +194,8 @@ class _Search:
 
     def _about(self, conversation: str, evidence: Evidence) -> About:
         given = evidence is Evidence.ARGV and _SESSION_ID in self._options
-        return self._store.about(conversation, fresh=given or evidence is Evidence.HOOK)
+        # A guess without a transcript is of a conversation that has nothing but a log yet.
+        return self._store.about(conversation, fresh=given or evidence in (Evidence.HOOK, Evidence.GUESS))
 
 
 def home_of(process: Process, variables: Iterable[tuple[str, str]], usual: str, host: HostView) -> str:

@@ -1,7 +1,7 @@
 """Command lines that are read by yargs, put the way `_options.Grammar` reads them.
 
-What yargs does beyond the help it prints: `--approval-mode` is `--approvalMode` too; every flag has a `--no-` twin, and
-takes the word after it when that is `true` or `false`; `-r=ID` is `-r ID`.
+What yargs does beyond the help it prints: `--approval-mode` is `--approvalMode` too; every flag takes the word after it
+when that is `true` or `false`, and has a `--no-` twin that does not; `-r=ID` is `-r ID`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 #: Whether a flag followed by this word is on.
 _SAID = {"true": True, "false": False}
+_NO = "--no-"
 
 
 def declared(*lines: str) -> tuple[str, ...]:
@@ -22,16 +23,17 @@ def declared(*lines: str) -> tuple[str, ...]:
         longs = [name for name in names if name.startswith("--")]
         found.append(_line((*shorts, *_spellings(longs)), takes))
         if not takes:
-            found.append(_line(_spellings([_negated(name) for name in longs]), ""))
+            found.append(_line([_negated(name) for name in _spellings(longs)], ""))
     return tuple(found)
 
 
 def plain(declarations: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Return the words with one spelling for a flag that is off, none for one that is said to be on, and none attached.
+    """Return the words with every flag said in one word, on or off, and what is attached to a letter as its own word.
 
     `declarations` are those of `declared`.
     """
     flags = {name for line in declarations if line.split()[-1].startswith("-") for name in line.split(", ")}
+    flags -= {name for name in flags if name.startswith(_NO)}
     rest = [*reversed(words)]
     found: list[str] = []
     while rest:
@@ -39,9 +41,8 @@ def plain(declarations: Sequence[str], words: Sequence[str]) -> list[str]:
         if word == "--":
             return [*found, word, *reversed(rest)]
         name, equals, value = word.partition("=")
-        if (equals and len(name) == 2 and name[0] == "-" and name != "--") or (
-            equals and name in flags and value in _SAID
-        ):
+        short = len(name) == 2 and name[0] == "-"
+        if equals and (short or (name in flags and value in _SAID)):
             rest.append(value)
         else:
             name = word
@@ -66,7 +67,7 @@ def _camel(name: str) -> str:
 
 
 def _negated(name: str) -> str:
-    return name.replace("--no-", "--", 1) if name.startswith("--no-") else f"--no-{name[2:]}"
+    return _NO + name[2:]
 
 
 def _long(declarations: Sequence[str], name: str) -> str:
