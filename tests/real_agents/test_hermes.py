@@ -1,0 +1,137 @@
+"""The real Hermes: its conversation by hooks, worker and command line, its screens as they come, and back again."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from perdure.agents.hermes import Hermes
+from perdure.model.identity import Identity
+from perdure.model.process import Command
+from perdure.model.screen import State
+from tests.real_agents.kit import Agent, Stage
+from tests.real_agents.seeing import state_of, wait_until
+
+pytestmark = pytest.mark.real_agent
+
+
+def asked(stage: Stage, sql: str, *values: str) -> str | None:
+    """Return the first thing the program's own database answers."""
+    with closing(sqlite3.connect(f"file:{stage.path('.hermes/state.db')}?mode=ro", uri=True)) as database:
+        row = database.execute(sql, values).fetchone()
+    return str(row[0]) if row else None
+
+
+def conversation(stage: Stage, words: str) -> str:
+    """Return the conversation in which this was said, as the program has written it."""
+    found = asked(stage, "SELECT session_id FROM messages WHERE content LIKE ? AND role = 'user'", f"%{words}%")
+    assert found is not None
+    return found
+
+
+def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
+    found = agent.identity()
+    assert found["conversation"] == expected, found
+    # What was known by a record at the last save is remembered until there is a newer one.
+    evidence = "hook" if found["evidence"] == "remembered" else found["evidence"]
+    return evidence, found["certain"], found["prompted"]
+
+
+def is_right_or_uncertain(agent: Agent, words: str) -> None:
+    found = agent.identity()
+    assert not found["certain"] or found["conversation"] == conversation(agent.stage, words), found
+
+
+def begin_anew(agent: Agent) -> None:
+    """Begin a new conversation, which has to be confirmed."""
+    agent.new_conversation()
+    agent.wait_for(r"Approve Once")
+    assert state_of(agent) is State.ATTENTION
+    agent.type("1")
+    agent.wait_for(r"New session started")
+    wait_until(agent, State.IDLE)
+
+
+def test_with_its_hooks_every_conversation_is_certain(stage: Stage) -> None:
+    stage.configure("hermes")
+    stage.perdure.ok("hooks", "install", "hermes")
+    one, two = (stage.start("hermes", size=size) for size in ((120, 40), (60, 30)))
+    one.ask("first words")
+    one.ask("second words")
+    two.ask("other words")
+    for agent in (one, two):
+        wait_until(agent, State.IDLE)
+    first = conversation(stage, "first words")
+    assert is_in(one, first) == ("hook", True, True)
+    assert is_in(two, conversation(stage, "other words")) == ("hook", True, True)
+
+    begin_anew(one)
+    new = asked(stage, "SELECT id FROM sessions ORDER BY started_at DESC")
+    assert new is not None
+    assert is_in(one, new) == ("hook", True, False)
+    one.type('[[call=delegate_task {"goal": "child words", "context": "none"}]] delegate')
+    one.wait_for(r"ASYNC DELEGATION")
+    wait_until(one, State.IDLE)
+    assert is_in(one, new) == ("hook", True, True)
+    assert is_in(two, conversation(stage, "other words")) == ("hook", True, True)
+
+    one.type(f"/resume {first}")
+    one.wait_for(r"Resumed session")
+    is_right_or_uncertain(one, "first words")
+    one.ask("back in the first")
+    wait_until(one, State.IDLE)
+    assert is_in(one, first) == ("hook", True, True)
+
+
+def test_without_them_it_is_never_wrong_and_certain(stage: Stage) -> None:
+    one, two = (stage.start("hermes", size=size) for size in ((100, 30), (80, 24)))
+    one.type("[[delay=3]] think")
+    wait_until(one, State.BUSY)
+    wait_until(one, State.IDLE)
+    two.ask("other words")
+    is_right_or_uncertain(one, "think")
+    is_right_or_uncertain(two, "other words")
+    begin_anew(two)
+    assert not two.identity()["certain"]
+
+    one.type("[[tool=rm -rf /nowhere/at/all]] run it")
+    wait_until(one, State.ATTENTION)
+    one.keys("Enter")
+    one.wait_for(r"STUB-DONE")
+    wait_until(one, State.IDLE)
+    one.type("[[error=400]] fail")
+    wait_until(one, State.ERROR)
+    mine = conversation(stage, "think")
+    one.quit()
+
+    launched = Command(argv=("hermes", "--yolo", "--continue"), cwd=stage.directory("alpha"))
+    command = Hermes().resume(Identity(agent="hermes", conversation=mine, prompted=True), launched)
+    assert command is not None
+    back = stage.start("hermes", command=command.argv, ready=r"Resumed session")
+    wait_until(back, State.IDLE)
+    assert is_in(back, mine) == ("argv", True, True)
+    begin_anew(back)
+    found = back.identity()
+    assert found["conversation"] != mine
+    assert not found["certain"]
+
+    lost = stage.start("hermes", "--resume", "20200101_000000_abcdef", ready=r"Session not found")
+    assert is_in(lost, "20200101_000000_abcdef") == ("argv", False, False)
+
+
+def test_its_terminal_interface_has_a_worker_that_tells(stage: Stage) -> None:
+    agent = stage.start("hermes", "--tui", ready=r"─ ready │")
+    agent.ask("first words")
+    wait_until(agent, State.IDLE)
+    assert is_in(agent, conversation(stage, "first words")) == ("registry", True, True)
+    agent.new_conversation()
+    agent.wait_for(r"Start a new session\?")
+    assert state_of(agent) is State.ATTENTION
+    agent.keys("y")
+    agent.wait_for(r"new session started")
+    agent.ask("after new")
+    wait_until(agent, State.IDLE)
+    assert is_in(agent, conversation(stage, "after new")) == ("registry", True, True)

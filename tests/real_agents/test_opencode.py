@@ -1,0 +1,106 @@
+"""The real opencode: its conversation by plugin, title and command line, its screens as they come, and back again."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from perdure.agents.opencode import OpenCode
+from perdure.model.identity import Identity
+from perdure.model.process import Command
+from perdure.model.screen import State
+from tests.real_agents.kit import Agent, Stage
+from tests.real_agents.seeing import state_of, wait_until
+
+pytestmark = pytest.mark.real_agent
+READY = "Ask anything"
+
+
+def conversation(stage: Stage, words: str) -> tuple[str, str]:
+    """Return the id and the title of the conversation in which this was said, as the program has written it."""
+    path = stage.path(".local/share/opencode/opencode.db")
+    sql = "SELECT s.id, s.title FROM session s JOIN part p ON p.session_id = s.id WHERE p.data LIKE ?"
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        ident, title = database.execute(sql, (f"%{words}%",)).fetchone()
+    return str(ident), str(title)
+
+
+def is_in(agent: Agent, words: str) -> tuple[Any, ...]:
+    """Return how it is known that the agent is where this was said."""
+    ident, title = conversation(agent.stage, words)
+    agent.wait_for(lambda shown: shown == f"OC | {title}", where="title")
+    found = agent.identity()
+    assert found["conversation"] == ident, found
+    # What was known by a record at the last save is remembered until there is a newer one.
+    evidence = "hook" if found["evidence"] == "remembered" else found["evidence"]
+    return evidence, found["certain"], found["prompted"]
+
+
+def start_two(stage: Stage) -> tuple[Agent, Agent]:
+    """Start two in one directory at once: each takes its time."""
+    one, two = (stage.start("opencode", ready="") for _ in range(2))
+    for agent in (one, two):
+        agent.wait_for(READY, timeout=agent.program.patience)
+    return one, two
+
+
+def test_with_its_plugin_every_conversation_is_certain(stage: Stage) -> None:
+    stage.configure("opencode")
+    # With a plugin it looks for packages before it starts, and would go on looking for a minute.
+    stage.write(".npmrc", "fetch-retries=0\n")
+    stage.perdure.ok("hooks", "install", "opencode")
+    one, two = start_two(stage)
+    one.ask("first words")
+    one.ask("second words")
+    two.ask("other words")
+    assert is_in(one, "first words") == ("hook", True, True)
+    assert is_in(two, "other words") == ("hook", True, True)
+
+    one.new_conversation()
+    one.wait_for(READY)
+    assert one.identity()["conversation"] is None
+    one.ask("after new")
+    assert is_in(one, "after new") == ("hook", True, True)
+
+    one.type("/sessions")
+    one.wait_for(r"Sessions +esc")
+    assert state_of(one) is None
+    one.write(conversation(stage, "first words")[1])
+    one.wait_until_still()
+    one.keys("Enter")
+    one.wait_for(r"second words")
+    assert is_in(one, "first words") == ("title", True, True)
+    assert is_in(two, "other words") == ("hook", True, True)
+
+
+def test_without_it_the_title_tells_and_the_command_line_when_it_is_back(stage: Stage) -> None:
+    one, two = start_two(stage)
+    one.type("[[delay=3]] think")
+    wait_until(one, State.BUSY)
+    wait_until(one, State.IDLE)
+    two.ask("other words")
+    assert is_in(one, "think") == ("title", True, True)
+    assert is_in(two, "other words") == ("title", True, True)
+    two.new_conversation()
+    two.wait_for(READY)
+    assert two.identity()["conversation"] is None
+
+    one.type("[[tool=touch asked]] run it")
+    wait_until(one, State.ATTENTION)
+    one.keys("Enter")
+    one.wait_for(r"STUB-DONE")
+    wait_until(one, State.IDLE)
+    one.type("[[error=400]] fail")
+    wait_until(one, State.ERROR)
+    mine = conversation(stage, "think")[0]
+    one.quit()
+
+    launched = Command(argv=("opencode", "--agent", "build", "--prompt", "again"), cwd=stage.directory("alpha"))
+    command = OpenCode().resume(Identity(agent="opencode", conversation=mine, prompted=True), launched)
+    assert command is not None
+    back = stage.start("opencode", command=command.argv, ready=r"STUB-DONE")
+    assert is_in(back, "think") == ("argv", True, True)
+    wait_until(back, State.ERROR)
