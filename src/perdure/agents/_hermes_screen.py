@@ -83,10 +83,7 @@ def read_screen(agent: str, screen: Screen) -> ScreenReading | None:
 
 
 def _find_prompt(lines: Sequence[str]) -> _Prompt | None:
-    rules = [at for at, line in enumerate(lines) if _RULE.fullmatch(line)]
-    # Those around what somebody said are shorter than the screen.
-    widest = max((len(lines[at]) for at in rules), default=0)
-    ends = [at for at in rules if len(lines[at]) == widest][-2:]
+    ends = [at for at, line in enumerate(lines) if _RULE.fullmatch(line)][-2:]
     for at in reversed(ends):
         inside = [line for line in lines[at + 1 : at + 3] if not line.startswith(" [📎")]
         match = _SIGN.match(inside[0]) if inside else None

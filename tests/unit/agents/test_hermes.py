@@ -155,6 +155,20 @@ def test_a_record_that_cannot_be_read_makes_older_ones_uncertain(host: Directory
     assert found(host) == [(MINE, Evidence.HOOK, False)]
 
 
+@pytest.mark.parametrize(
+    ("stage", "conversation"),
+    [
+        ("first_prompt", "20261115_150038_8ea8ae"),
+        ("cleared", "20261115_150154_e11249"),
+        ("approval", "20261115_150154_e11249"),
+    ],
+)
+def test_recorded_hooks_are_followed(host: DirectoryHost, stage: str, conversation: str) -> None:
+    lines = samples.read(recorded.VERSION, f"hook_records/{stage}.jsonl").splitlines()
+    host.hook_records = [msgspec.json.encode(msgspec.json.decode(line)["record"]) for line in reversed(lines)]
+    assert found(host) == [(conversation, Evidence.HOOK, True)]
+
+
 # -- the terminal interface -----------------------------------------------------------------------------------------
 
 
@@ -222,6 +236,13 @@ def test_it_is_left_when_its_row_says_so(host: DirectoryHost, reason: str) -> No
     claims = HERMES.identify(Seen(hermes("--resume", MINE)), host)
     assert [(each.conversation, each.evidence, each.certain) for each in claims[:-1]] == [(LATE, Evidence.GUESS, False)]
     assert claims[-1].left == (MINE,)
+
+
+def test_a_branch_comes_before_what_another_process_began_at_the_same_time(host: DirectoryHost) -> None:
+    branch = row(LATE, LATEST + 0.5, parent_session_id=MINE, model_config=f'{{"_branched_from": "{MINE}"}}', cwd="")
+    other = row("20261115_141907_dddddd", LATEST + 0.1, cwd="")
+    keep(host, row(MINE, -9000, ended=LATEST, end_reason="branched"), other, branch)
+    assert [each[0] for each in found(host, "--resume", MINE)] == [LATE, "20261115_141907_dddddd"]
 
 
 def test_one_that_was_left_before_this_process_resumed_it_is_not_left(host: DirectoryHost) -> None:

@@ -10,6 +10,7 @@ import pytest
 from perdure.agents.opencode import OpenCode
 from perdure.model.identity import Evidence, Identity
 from perdure.model.process import Command
+from tests.contract.agents import samples
 from tests.unit.agents.hosts import BEFORE, CWD, HOME, LATER, LATEST, STARTED, DirectoryHost, Seen, process
 
 A, B, CHILD = "ses_aaaaaaaaaaaaaaaaaaaaaaaaaa", "ses_bbbbbbbbbbbbbbbbbbbbbbbbbb", "ses_cccccccccccccccccccccccccc"
@@ -177,6 +178,20 @@ def test_a_record_without_a_conversation_says_nothing(host: DirectoryHost) -> No
     assert found(host) == [(A, Evidence.HOOK, True)]
 
 
+@pytest.mark.parametrize(
+    ("stage", "conversation"),
+    [
+        ("first_prompt", "ses_e204599abffewWFsnpVFQyIkoV"),
+        ("cleared", "ses_e204599abffewWFsnpVFQyIkoV"),
+        ("approval", "ses_e2044f4ccffeFj54ob3ukN7W1E"),
+    ],
+)
+def test_recorded_records_are_followed(host: DirectoryHost, stage: str, conversation: str) -> None:
+    lines = samples.read("opencode-1.18.33", f"hook_records/{stage}.jsonl").splitlines()
+    host.hook_records = [msgspec.json.encode(msgspec.json.decode(line)["record"]) for line in reversed(lines)]
+    assert found(host) == [(conversation, Evidence.HOOK, True)]
+
+
 # -- the command line -----------------------------------------------------------------------------------------------
 
 
@@ -190,6 +205,7 @@ def test_the_command_line_names_it(host: DirectoryHost, argv: tuple[str, ...]) -
 def test_a_fork_is_not_the_one_the_command_line_names(host: DirectoryHost) -> None:
     keep(host, row(A, "First"), row(B, "First (fork #1)"))
     assert found(host, "-s", A, "--fork", title="OC | First (fork #1)") == [(B, Evidence.TITLE, True)]
+    assert {each[1] for each in found(host, "-s", A, "--fork")} == {Evidence.GUESS}
 
 
 def test_what_is_written_here_beside_it_may_speak_against_it(host: DirectoryHost) -> None:
