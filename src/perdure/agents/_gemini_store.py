@@ -22,8 +22,8 @@ from perdure.ports import HostView
 _PREFIX, _SHORT = "session-", 8
 _ENDINGS = (".jsonl", ".json")
 _OWNER = ".project_root"
-#: How much earlier than the conversation is taken up the program that was told to do so makes its own file.
-_LAUNCH = timedelta(seconds=30)
+#: How much earlier than the conversation is taken up the program that was told to do so makes its own file: 0.2 s here.
+_LAUNCH = timedelta(seconds=5)
 
 
 def short(conversation: str) -> str:
@@ -135,13 +135,14 @@ class GeminiStore(Store):
         return None
 
     def _is_launch(self, conversation: str, at: datetime) -> bool:
+        begun = []
         for path in self.files(conversation):
             # Within the minute the conversation was begun in, the second header is in the first one's file.
-            for record in _records.newest_first(path, self.host):
-                begun = _records.moment(text(record.get("startTime")))
-                if begun is not None and at - _LAUNCH <= begun <= at:
-                    return True
-        return False
+            headers = (record for record in _records.every_record(path, self.host) if text(record.get("projectHash")))
+            begun += [_records.moment(text(each.get("startTime"))) for each in headers]
+        # The first of all is the conversation's own.
+        later = sorted(each for each in begun if each is not None)[1:]
+        return any(at - _LAUNCH <= each <= at for each in later)
 
     def _own_files(self) -> Iterator[tuple[datetime, str]]:
         for directory in self._own_directories():

@@ -141,11 +141,27 @@ def test_a_conversation_taken_up_within_the_program_makes_the_last_hook_doubtful
     ]
 
 
+def test_so_does_one_that_was_begun_only_a_moment_ago(host: Host) -> None:
+    rejoined = ({"$set": {"sessionId": B}}, {"$set": {"messages": [CONTEXT, user("old")], "lastUpdated": stamp(80)}})
+    write(host, A)
+    write(host, B, header(B, 78), user("old", 79), *rejoined, at=80)
+    host.by_pid[101] = [(79.5, event(A, "AfterAgent"))]
+    assert claims(launched(), host)[:2] == [(B, Evidence.GUESS, False), (A, Evidence.HOOK, False)]
+
+
 def test_one_that_another_program_was_started_with_does_not(host: Host) -> None:
     rejoined = ({"$set": {"sessionId": B}}, {"$set": {"messages": [CONTEXT, user("old")], "lastUpdated": stamp(80)}})
     write(host, A)
     write(host, B, header(B, -900), user("old", -800), answer("yes", -790), *rejoined, at=80)
     write(host, B, header(B, 79), context(79), at=80, minute="31")
+    host.by_pid[101] = [(60, event(A, "AfterAgent"))]
+    assert claims(launched(), host)[0] == (A, Evidence.HOOK, True)
+
+
+def test_nor_does_one_that_was_resumed_within_the_minute_it_was_begun_in(host: Host) -> None:
+    rejoined = ({"$set": {"sessionId": B}}, {"$set": {"messages": [CONTEXT, user("old")], "lastUpdated": stamp(80)}})
+    write(host, A)
+    write(host, B, header(B, 50), user("old", 55), header(B, 79), context(79), *rejoined, at=80)
     host.by_pid[101] = [(60, event(A, "AfterAgent"))]
     assert claims(launched(), host)[0] == (A, Evidence.HOOK, True)
 

@@ -1,0 +1,109 @@
+"""The real Gemini CLI: its conversation by hooks and without, its screens as they come, and back again."""
+
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+import glob
+from typing import Any
+
+import msgspec
+import pytest
+
+from perdure.agents.gemini import Gemini
+from perdure.model.identity import Identity
+from perdure.model.process import Command
+from perdure.model.screen import State
+from tests.real_agents.kit import Agent, Stage
+from tests.real_agents.seeing import state_of, wait_until
+
+pytestmark = pytest.mark.real_agent
+GIVEN = "aaaaaaaa-1111-4222-8333-444444444444"
+
+
+def conversations(stage: Stage) -> dict[str, str]:
+    """Return the ids gemini itself wrote, by what was first said in each; one in which nothing was has no such words."""
+    found = {}
+    for path in glob.glob(stage.path(".gemini/tmp/alpha/chats/session-*.jsonl")):
+        with open(path, "rb") as file:
+            lines = [msgspec.json.decode(line) for line in file]
+        typed = [line["content"][0].get("text", "") for line in lines if line.get("type") == "user"]
+        found[next((text for text in typed if text and not text.startswith("<")), "")] = str(lines[0]["sessionId"])
+    return found
+
+
+def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
+    found = agent.identity()
+    assert found["conversation"] == expected, found
+    return found["evidence"], found["certain"], found["prompted"]
+
+
+def test_with_hooks_it_is_certain_and_follows_every_change(stage: Stage) -> None:
+    stage.configure("gemini")
+    stage.perdure.ok("hooks", "install", "gemini")
+    one = stage.start("gemini", "--session-id", GIVEN)
+    one.ask("words of one")
+    one.ask("more words")
+    assert is_in(one, GIVEN) == ("hook", True, True)
+    assert one.row()["task"] == "more words"
+    two = stage.start("gemini", size=(80, 30))
+    two.ask("words of two")
+    theirs = conversations(stage)["words of two"]
+    assert is_in(two, theirs) == ("hook", True, True)
+    # A hook record from before the last save says no more than what was saved.
+    assert is_in(one, GIVEN) == ("remembered", True, True)
+
+    one.new_conversation()
+    one.wait_for(lambda screen: "words of one" not in screen)
+    one.ask("after clearing")
+    cleared = conversations(stage)["after clearing"]
+    assert is_in(one, cleared) == ("hook", True, True)
+
+    # No hook tells of this one: doubt is all there can be until the next prompt.
+    one.type("/resume")
+    one.wait_for(r"Chat Sessions")
+    assert state_of(one) is None
+    # The other gemini has given it a title as it started; it is the one that was last spoken to longest ago.
+    for row in (2, 3):
+        one.keys("Down")
+        one.wait_for(rf"❯ #{row} ")
+    one.keys("Enter")
+    one.wait_for(r"more words")
+    wait_until(one, State.IDLE)
+    assert not one.identity()["certain"]
+    one.ask("taken up again")
+    assert is_in(one, GIVEN) == ("hook", True, True)
+
+
+def test_without_hooks_it_is_right_or_uncertain_and_its_screens_are_read(stage: Stage) -> None:
+    agent = stage.start("gemini", "--session-id", GIVEN, "--approval-mode", "default", size=(90, 30))
+    wait_until(agent, State.IDLE)
+    assert is_in(agent, GIVEN) == ("argv", True, False)
+    agent.type("[[delay=3]] think")
+    wait_until(agent, State.BUSY)
+    wait_until(agent, State.IDLE)
+    agent.type("[[tool=rm -rf nothing]] run it")
+    wait_until(agent, State.ATTENTION)
+    agent.keys("Enter")
+    agent.wait_for(r"STUB-DONE")
+    agent.type("[[error=400]] fail")
+    wait_until(agent, State.ERROR)
+    assert is_in(agent, GIVEN) == ("argv", True, True)
+    agent.quit()
+
+    launched = Command(
+        argv=("gemini", "--session-id", GIVEN, "--approval-mode", "default", "hi"), cwd=stage.directory("alpha")
+    )
+    command = Gemini().resume(Identity(agent="gemini", conversation=GIVEN, prompted=True), launched)
+    assert command is not None
+    assert command.argv == ("gemini", "--approval-mode", "default", "--resume", GIVEN)
+    back = stage.start("gemini", command=command.argv, ready=r"STUB-DONE")
+    assert is_in(back, GIVEN) == ("argv", True, True)
+    back.ask("after coming back")
+    details = back.row()
+    assert details["task"] == "after coming back"
+    back.new_conversation()
+    back.wait_for(lambda screen: "after coming back" not in screen)
+    back.ask("in a new one")
+    found = back.identity()
+    assert found["conversation"] == conversations(stage)["in a new one"] or not found["certain"], found

@@ -1,0 +1,108 @@
+"""The real Qwen Code: its conversation by hooks and without, its screens as they come, and back again."""
+
+from __future__ import annotations
+
+import glob
+from os.path import basename
+from typing import Any
+
+import msgspec
+import pytest
+
+from perdure.agents.qwen import Qwen
+from perdure.model.identity import Identity
+from perdure.model.process import Command
+from perdure.model.screen import State
+from tests.real_agents.kit import Agent, Stage
+from tests.real_agents.seeing import state_of, wait_until
+
+pytestmark = pytest.mark.real_agent
+GIVEN = "bbbbbbbb-1111-4222-8333-444444444444"
+
+
+def conversations(stage: Stage) -> dict[str, str]:
+    """Return the ids qwen itself wrote, by what was first said in each."""
+    found = {}
+    for path in glob.glob(stage.path(".qwen/projects/*/chats/*.jsonl")):
+        with open(path, "rb") as file:
+            lines = [msgspec.json.decode(line) for line in file]
+        typed = [line["message"]["parts"][0]["text"] for line in lines if line["type"] == "user"]
+        found[typed[0] if typed else ""] = basename(path).removesuffix(".jsonl")
+    return found
+
+
+def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
+    found = agent.identity()
+    assert found["conversation"] == expected, found
+    return found["evidence"], found["certain"], found["prompted"]
+
+
+def test_with_hooks_it_is_certain_and_follows_every_change(stage: Stage) -> None:
+    stage.configure("qwen")
+    stage.perdure.ok("hooks", "install", "qwen")
+    alpha = stage.repository("alpha")
+    one = stage.start("qwen", "--session-id", GIVEN, cwd=alpha)
+    one.ask("words of one")
+    one.ask("more words")
+    assert is_in(one, GIVEN) == ("hook", True, True)
+    row = one.row()
+    assert (row["task"], row["model"], row["branch"]) == ("more words", "qwen-stub", "trunk")
+    two = stage.start("qwen", cwd=alpha, size=(80, 30))
+    two.ask("words of two")
+    assert is_in(two, conversations(stage)["words of two"]) == ("hook", True, True)
+    # A hook record from before the last save says no more than what was saved.
+    assert is_in(one, GIVEN) == ("remembered", True, True)
+
+    one.new_conversation()
+    one.wait_for(lambda screen: "words of one" not in screen)
+    one.ask("after clearing")
+    cleared = conversations(stage)["after clearing"]
+    assert is_in(one, cleared) == ("hook", True, True)
+    one.type(f"/resume {GIVEN}")
+    one.wait_for(r"more words")
+    wait_until(one, State.IDLE)
+    assert is_in(one, GIVEN) == ("hook", True, True)
+    one.type("/branch")
+    one.wait_for(r"Branched conversation")
+    branched = one.identity()
+    assert branched["certain"]
+    assert branched["conversation"] not in (GIVEN, cleared)
+    assert one.row()["parent"] == GIVEN
+
+
+def test_without_hooks_it_is_right_or_uncertain_and_its_screens_are_read(stage: Stage) -> None:
+    agent = stage.start("qwen", "--session-id", GIVEN, "--approval-mode", "default", size=(90, 30))
+    wait_until(agent, State.IDLE)
+    assert is_in(agent, GIVEN) == ("argv", True, False)
+    agent.type("[[delay=3]] think")
+    wait_until(agent, State.BUSY)
+    wait_until(agent, State.IDLE)
+    agent.type("[[tool=rm -rf nothing]] run it")
+    wait_until(agent, State.ATTENTION)
+    agent.keys("Enter")
+    agent.wait_for(r"STUB-DONE")
+    wait_until(agent, State.IDLE)
+    agent.type("[[error=400]] fail")
+    wait_until(agent, State.ERROR)
+    assert is_in(agent, GIVEN) == ("argv", True, True)
+    agent.type("/help")
+    agent.wait_for(r"custom-commands")
+    assert state_of(agent) is None
+    agent.keys("Escape")
+    agent.wait_for(r"Type your message")
+    agent.quit()
+
+    launched = Command(argv=("qwen", "--session-id", GIVEN, "--approval-mode", "default"), cwd=stage.directory("alpha"))
+    command = Qwen().resume(Identity(agent="qwen", conversation=GIVEN, prompted=True), launched)
+    assert command is not None
+    assert command.argv == ("qwen", "--approval-mode", "default", "--resume", GIVEN)
+    back = stage.start("qwen", command=command.argv, ready=r"STUB-DONE")
+    assert is_in(back, GIVEN) == ("argv", True, True)
+    back.new_conversation()
+    back.wait_for(lambda screen: "STUB-DONE" not in screen)
+    wait_until(back, State.IDLE)
+    # Nothing was said in the new one yet: only its log tells of it.
+    assert not back.identity()["certain"]
+    back.ask("in a new one")
+    found = back.identity()
+    assert found["conversation"] == conversations(stage)["in a new one"] or not found["certain"], found
