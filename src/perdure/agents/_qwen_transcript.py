@@ -83,20 +83,20 @@ def turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
 def _branch(records: list[Record]) -> list[Record]:
     """The lines from the first one on that lead to the last. Where a line is missing, what stood before it goes on."""
     by_id: dict[str, list[int]] = {}
-    for at, record in enumerate(records):
-        by_id.setdefault(record["uuid"], []).append(at)
+    for place, record in enumerate(records):
+        by_id.setdefault(record["uuid"], []).append(place)
     found: list[Record] = []
     seen: set[str] = set()
-    at: int | None = len(records) - 1 if records else None
-    while at is not None and records[at]["uuid"] not in seen:
-        seen.add(records[at]["uuid"])
+    last = len(records) - 1
+    while last >= 0 and records[last]["uuid"] not in seen:
+        seen.add(records[last]["uuid"])
         # A message may be written in several lines of one id.
-        places = by_id[records[at]["uuid"]]
+        places = by_id[records[last]["uuid"]]
         found.extend(records[place] for place in reversed(places))
         above = text(records[places[0]].get("parentUuid"))
         if above is None:
             break
-        at = by_id[above][-1] if above in by_id else (places[0] - 1 if places[0] else None)
+        last = by_id[above][-1] if above in by_id else places[0] - 1
     return found[::-1]
 
 

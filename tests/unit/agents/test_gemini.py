@@ -48,20 +48,20 @@ def stamp(at: float) -> str:
     return at_second(at).isoformat().replace("+00:00", "Z")
 
 
-def header(id: str, at: float = 2.0) -> dict[str, object]:
+def header(id: str, at: float = 2.0) -> dict[str, Any]:
     return {"sessionId": id, "projectHash": "0", "startTime": stamp(at), "lastUpdated": stamp(at), "kind": "main"}
 
 
-def user(text: str, at: float = LATER, id: str = "u1") -> dict[str, object]:
+def user(text: str, at: float = LATER, id: str = "u1") -> dict[str, Any]:
     return {"id": id, "timestamp": stamp(at), "type": "user", "content": [{"text": text}]}
 
 
-def answer(text: str, at: float = LATER, id: str = "g1") -> dict[str, object]:
+def answer(text: str, at: float = LATER, id: str = "g1") -> dict[str, Any]:
     tokens = {"input": 100, "output": 10, "total": 110}
     return {"id": id, "timestamp": stamp(at), "type": "gemini", "content": text, "tokens": tokens, "model": "pro"}
 
 
-def context(at: float = 2.0) -> dict[str, object]:
+def context(at: float = 2.0) -> dict[str, Any]:
     return {"$set": {"messages": [CONTEXT], "lastUpdated": stamp(at)}}
 
 
@@ -284,7 +284,15 @@ def test_the_real_transcript_is_described_and_its_companion_named(host: Host) ->
 def test_a_cancelled_request_is_still_what_was_asked_last(host: Host) -> None:
     copies = [user("first", 80, "c1"), {**answer("one", 80, "c2"), "tokens": None}]
     patch = {"$set": {"messages": copies, "lastUpdated": stamp(80)}}
-    lines = [header(A), context(), user("first", 60), answer("one", 61), user("second", 70, "u2"), *copies, patch]
+    lines: list[dict[str, Any]] = [
+        header(A),
+        context(),
+        user("first", 60),
+        answer("one", 61),
+        user("second", 70, "u2"),
+        *copies,
+        patch,
+    ]
     write(host, A, *lines)
     found = gemini.describe(Identity(agent="gemini", conversation=A), process("node", BIN), host)
     assert (found.task, found.context_used) == ("second", 110)
@@ -292,7 +300,7 @@ def test_a_cancelled_request_is_still_what_was_asked_last(host: Host) -> None:
 
 
 def test_a_rewind_takes_turns_back_and_the_last_of_one_id_counts(host: Host) -> None:
-    lines = [
+    lines: list[dict[str, Any]] = [
         header(A),
         user("one", id="u1"),
         answer("draft"),
