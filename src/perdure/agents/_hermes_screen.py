@@ -30,6 +30,7 @@ _ANSWERED = re.compile(r"╭─ ⚕ ")
 _PICKER = re.compile(r"╭─ ⚙ ")
 _TUI_STATUS = re.compile(r" ─ (?P<state>\S.*?) │ ")
 _TUI_PROMPT = re.compile(r" (?:\S{1,64} )?❯(?: |$)")
+_TUI_FAILED = re.compile(r" ┊ {2}(?:HTTP \d{3}: |API call failed after )")
 _TUI_KEYS = re.compile(r"↑/↓ select · Enter confirm · ")
 
 RULES = (
@@ -61,6 +62,7 @@ RULES = (
         reason="permission",
     ),
     ScreenRule(id="attention.tui-question", region="tui-keys", match="", state="attention", reason="question"),
+    ScreenRule(id="viewer.tui", region="tui-panel", match=r"· q close\b"),
     ScreenRule(id="idle.tui", region="tui-status", match=r"^ready$", state="idle"),
     ScreenRule(id="busy.tui", region="tui-status", match=r"…", state="busy"),
 )
@@ -130,6 +132,8 @@ def _failed(above: Sequence[str]) -> Sequence[str]:
 
 def _tui(lines: Sequence[str]) -> dict[str, Sequence[str]]:
     """The terminal interface: its status line is the last but one, or the last when a question hides the prompt."""
+    if len(lines) > 1 and lines[-1].startswith(" ╚═"):
+        return {"tui-panel": lines[-2:-1]}
     places = [at for at, line in enumerate(lines[-12:], max(len(lines) - 12, 0)) if _TUI_STATUS.match(line)]
     if not places:
         return {}
@@ -137,7 +141,9 @@ def _tui(lines: Sequence[str]) -> dict[str, Sequence[str]]:
     status = _TUI_STATUS.match(lines[at])
     assert status is not None
     if at + 1 < len(lines) and _TUI_PROMPT.match(lines[at + 1]):
-        return {"tui-status": (status["state"],)}
+        said = next((line for line in reversed(lines[:at]) if line.startswith((" ┊  ", " ❯ "))), "")
+        # An error is given for an answer, and an answer may read like an error.
+        return {} if _TUI_FAILED.match(said) and status["state"] == "ready" else {"tui-status": (status["state"],)}
     asked = [line.strip(" ║") for line in lines[max(at - 30, 0) : at]]
     while asked and not asked[-1].strip("╚═╝ "):
         asked.pop()

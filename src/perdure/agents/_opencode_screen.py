@@ -19,7 +19,7 @@ from perdure.model.screen import Screen, ScreenReading
 
 _BAR = "┃"
 _FLOOR = re.compile(r" *╹▀{8,}")
-_OVERLAY = re.compile(r"[A-Z][\w ./…-]{0,60} {2,}esc(?:/enter)?")
+_OVERLAY = re.compile(r"[A-Z][^┃▀│]{0,60}? {2,}esc(?:/enter)?")
 #: The width of the sidebar and the margins beside the box: what is right of a box that does not reach the edge.
 _BESIDE = (2, 44)
 #: The line under an answer: who gave it and, once it is whole, how long that took.
