@@ -8,6 +8,7 @@ from hashlib import blake2b
 
 import msgspec
 
+from perdure.host.processes import Names
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Command, Process
 from perdure.model.server import Server, ServerProcess
@@ -144,3 +145,8 @@ def a_text(text: str = "$ make\nok\n") -> tuple[str, bytes]:
     """A scrollback text and a digest for it."""
     raw = text.encode()
     return blake2b(raw, digest_size=16).hexdigest(), raw
+
+
+def keeping(*names: str) -> Names:
+    """Return what tells the process table to keep these variables of every process."""
+    return lambda comm, exe, argv: frozenset(names)

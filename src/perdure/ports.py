@@ -132,9 +132,7 @@ class AgentAdapter(Protocol):
 class ReadsTranscripts(AgentAdapter, Protocol):
     """An agent whose conversations can be read back."""
 
-    def turns(
-        self, conversation: str, host: HostView, transcript: str | None = None
-    ) -> Iterator[Mapping[str, object]]:
+    def turns(self, conversation: str, host: HostView, transcript: str | None = None) -> Iterator[Mapping[str, object]]:
         """Yield the turns of a conversation in order, skipping what cannot be read.
 
         A turn has `role` (user, assistant, tool or system), `text`, `tool` (names, or None), `tokens` (or None),

@@ -9,6 +9,7 @@ import pytest
 
 from perdure.host.processes import read_processes
 from perdure.model.process import Process
+from tests.builders import keeping
 from tests.integration.looking import see, wait_until
 from tests.tmux_server import TmuxServer
 
@@ -42,14 +43,14 @@ def test_the_foreground_and_the_background(tmux: TmuxServer) -> None:
 def test_a_pane_is_given_no_process_that_is_not_its_own(tmux: TmuxServer) -> None:
     tmux.run("new-session", "-d", "-s", "a", "exec sleep 1001", ";", "new-window", "exec sleep 1002")
     panes = see(tmux).topology.panes
-    table = read_processes(())
+    table = read_processes(keeping())
     assert len(table.tree(panes[0].pid, panes[0].tty)) == 1
     assert table.tree(panes[0].pid, panes[1].tty) == ()
     assert table.tree(os.getpid(), panes[0].tty) == ()
 
 
 def test_a_pane_that_came_after_the_table_was_read_is_there_all_the_same(tmux: TmuxServer) -> None:
-    table = read_processes(())
+    table = read_processes(keeping())
     tmux.run("new-session", "-d", "-s", "a", "exec sleep 1001")
     pane = see(tmux).topology.panes[0]
     assert [process.pid for process in table.tree(pane.pid, pane.tty)] == [pane.pid]
@@ -80,7 +81,7 @@ def test_both_ways_to_read_the_table_agree(tmux: TmuxServer, tmp_path: object) -
     )
     wait_until(lambda: len(see(tmux).pane_details("%1").processes) == 4, "all programs run")
     wait_until(lambda: see(tmux).pane("%0").command == "bash", "the shell is there")
-    here, there = read_processes(("EDITOR",)), read_portably(("EDITOR",))
+    here, there = read_processes(keeping("EDITOR")), read_portably(keeping("EDITOR"))
     for pane in see(tmux).topology.panes:
         one, other = here.tree(pane.pid, pane.tty), there.tree(pane.pid, pane.tty)
         assert facts(one) == facts(other) != []
@@ -94,7 +95,7 @@ def test_a_circle_in_the_table_ends(tmux: TmuxServer) -> None:
 
     tmux.run("new-session", "-d", "-s", "a", "exec sleep 1001")
     pane = see(tmux).topology.panes[0]
-    table = PortableTable(())
+    table = PortableTable(keeping())
     table._kids = {pane.pid: [os.getpid()], os.getpid(): [pane.pid]}
     assert [process.pid for process in table.tree(pane.pid, pane.tty)] == [pane.pid, os.getpid()]
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from perdure.agents._registry import adapters, agent_of, environment_names
+from perdure.agents._registry import Roster, adapters, agent_of, environment_names, roster
 from perdure.agents.generic import program_of
 
 if TYPE_CHECKING:
     from perdure.agents.hooking import HookFacts
 
-__all__ = ["adapters", "agent_of", "environment_names", "hook_facts", "program_of"]
+__all__ = ["Roster", "adapters", "agent_of", "environment_names", "hook_facts", "program_of", "roster"]
 
 
 def hook_facts() -> Mapping[str, HookFacts]:

@@ -69,11 +69,11 @@ class Search:
         is to come back to is the old one.
         """
         self._case.note("the process has handed its conversation to a background job, and may show any")
-        successor = job_conversation(self._home, job, self._host)
-        if successor is None or find_transcript(self._home, successor, self._process.cwd, self._host) is None:
-            return self._case.claim(conversation, Evidence.REGISTRY, certain=False)
         self._case.left.add(conversation)
-        return self._case.claim(successor, Evidence.REGISTRY, certain=False)
+        successor = job_conversation(self._home, job, self._host)
+        if successor and find_transcript(self._home, successor, self._process.cwd, self._host):
+            conversation = successor
+        return self._case.claim(conversation, Evidence.REGISTRY, certain=False)
 
     def _hooked(self) -> list[Identity]:
         return self._case.hooked(self._host.hooks(self._case.agent, self._process), _trace)

@@ -21,6 +21,7 @@ from perdure.model.screen import Screen, ScreenReading
 _RULE = re.compile(r"─{8,}")
 #: The box's upper edge may bear the conversation's name, which leaves little of it when the pane is narrow.
 _EDGE = re.compile(r"(?:─| \S).*─")
+_NAMED_EDGE = re.compile(r"(?:─+ | )\S.* ─")
 #: Set between old and new messages in a conversation that was scrolled, and no edge of anything.
 _DIVIDER = re.compile(r"─+ \d+ new messages? ─+")
 #: A panel's upper edge, which is where passing notices are shown too.
@@ -69,13 +70,19 @@ def read_screen(screen: Screen) -> ScreenReading | None:
 
 def _regions(lines: Sequence[str]) -> Regions:
     """Take the screen apart; see the rules for what each part may say."""
+    # Below a dialog the box's upper edge may be left standing.
+    if lines and _NAMED_EDGE.fullmatch(lines[-1]):
+        lines = lines[:-1]
     panels = [at for at, line in enumerate(lines) if _PANEL.fullmatch(line)]
     rules = [at for at, line in enumerate(lines) if _RULE.fullmatch(line)]
     if panels and (not rules or panels[-1] > rules[-1]):
         return _panel(lines[panels[-1] + 1 :])
-    below = lines[rules[-1] + 1 :] if rules else lines
     box = _find_box(lines, rules[-1]) if rules else None
-    return _dialog(lines, below) if box is None else _box(box)
+    if box is not None:
+        return _box(box)
+    while rules and rules[-1] == len(lines) - 1:
+        lines = lines[: rules.pop()]
+    return _dialog(lines, rules)
 
 
 def _panel(lines: Sequence[str]) -> Regions:
@@ -86,12 +93,12 @@ def _panel(lines: Sequence[str]) -> Regions:
     return {"panel": lines, "panel's head": [*head, *lines[last : last + 1]]}
 
 
-def _dialog(lines: Sequence[str], below: Sequence[str]) -> Regions:
+def _dialog(lines: Sequence[str], rules: Sequence[int]) -> Regions:
     """A dialog fills the bottom: its hint comes last, perhaps wrapped. A low pane cuts off its upper edge."""
+    below = lines[rules[-1] + 1 :] if rules else lines
     hint = " ".join(line.strip() for line in below[-_MOST_HINT:])
-    edges = [at for at, line in enumerate(lines) if _RULE.fullmatch(line)]
     # A question's last answer is set off by a rule of its own.
-    whole = lines[edges[-2] + 1 :] if len(edges) > 1 else below
+    whole = lines[rules[-2] + 1 :] if len(rules) > 1 else below
     return {"dialog": below, "question": whole, "hint": [hint]}
 
 

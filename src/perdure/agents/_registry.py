@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from os.path import basename
+from typing import TYPE_CHECKING
 
 from perdure.agents._program import is_shell
-from perdure.agents._spec import Ordinary
-from perdure.agents.aider import Aider
-from perdure.agents.amp import Amp
-from perdure.agents.claude import Claude
-from perdure.agents.codex import Codex
-from perdure.agents.copilot import Copilot
-from perdure.agents.cursor import Cursor
-from perdure.agents.gemini import Gemini
-from perdure.agents.goose import Goose
-from perdure.agents.hermes import Hermes
-from perdure.agents.opencode import OpenCode
-from perdure.agents.qwen import Qwen
 from perdure.errors import ConfigError
-from perdure.model.agent import AgentSpec
 from perdure.model.process import Process
-from perdure.ports import AgentAdapter
 
-_BUILT_IN: tuple[AgentAdapter, ...] = (
-    Aider(),
-    Amp(),
-    Claude(),
-    Codex(),
-    Copilot(),
-    Cursor(),
-    Gemini(),
-    Goose(),
-    Hermes(),
-    OpenCode(),
-    Qwen(),
-)
+if TYPE_CHECKING:
+    from perdure.model.agent import AgentSpec
+    from perdure.ports import AgentAdapter
+
+#: Every agent that comes with the program, and what its processes may be called. `<name>.py` holds its adapter as
+#: `ADAPTER`, and is imported when such a process is seen: most machines run two or three of these, and a save is short.
+_BUILT_IN: Mapping[str, tuple[str, ...]] = {
+    "aider": ("aider", "__main__.py", "main.py"),
+    "amp": ("amp", "main.js"),
+    "claude": ("claude", "claude.exe", "cli.js", "cli.mjs"),
+    "codex": ("codex", "codex.js"),
+    "copilot": ("copilot", "index.js", "npm-loader.js"),
+    "cursor": ("cursor-agent", "agent", "index.js"),
+    "gemini": ("gemini", "gemini.js", "index.js"),
+    "goose": ("goose",),
+    "hermes": ("hermes", "hermes_cli"),
+    "opencode": ("opencode", "opencode.exe"),
+    "qwen": ("qwen", "cli.js", "index.js"),
+}
 
 #: How far into a command line an interpreter's script may stand.
 _SCRIPT_WITHIN = 6
@@ -53,34 +47,91 @@ _BASE_ENVIRONMENT = frozenset(
 
 
 #: Depth, in the background, minus the score, order in the tree: the least of these is the pane's agent.
-_Claim = tuple[int, bool, float, int, AgentAdapter, Process]
+_Claim = tuple[int, bool, float, int, "AgentAdapter", Process]
 
 
-def adapters(added: Mapping[str, AgentSpec] | None = None) -> tuple[AgentAdapter, ...]:
-    """Return every known agent, always in the same order: those that come with the program, then those `added`."""
+class Roster:
+    """The agents that are known, each imported when it is first needed."""
+
+    def __init__(self, late: Mapping[str, tuple[str, ...]], at_hand: Sequence[AgentAdapter] = ()) -> None:
+        self._late = late
+        self._at_hand = tuple(at_hand)
+        self._index: dict[str, list[str | AgentAdapter]] = {}
+        for name, programs in late.items():
+            for program in programs:
+                self._index.setdefault(program, []).append(name)
+        for adapter in self._at_hand:
+            for program in adapter.programs:
+                self._index.setdefault(program, []).append(adapter)
+
+    def everyone(self) -> tuple[AgentAdapter, ...]:
+        """Return every agent, always in the same order."""
+        return (*map(_load, self._late), *self._at_hand)
+
+    def possible(self, comm: str, exe: str | None, argv: Sequence[str]) -> Collection[AgentAdapter]:
+        """Return those that know a process by name: most processes are nobody's, and a machine has many."""
+        names = {comm, basename(exe or ""), *map(basename, argv[:_SCRIPT_WITHIN])}
+        # A module is named with dots: `python -m agent.main`.
+        found = [
+            self._index[name] for name in (*names, *(name.partition(".")[0] for name in names)) if name in self._index
+        ]
+        if not found:
+            return ()
+        adapters = (_load(each) if isinstance(each, str) else each for some in found for each in some)
+        return dict.fromkeys(adapters)
+
+    def environment(self, comm: str, exe: str | None, argv: Sequence[str]) -> frozenset[str]:
+        """Return the variables worth keeping of a process: what any may need, and what its agent does. Never secrets."""
+        return _environment(tuple(self.possible(comm, exe, argv)))
+
+
+@cache
+def _environment(adapters: tuple[AgentAdapter, ...]) -> frozenset[str]:
+    return _BASE_ENVIRONMENT.union(*(adapter.environment for adapter in adapters))
+
+
+@cache
+def _load(name: str) -> AgentAdapter:
+    adapter: AgentAdapter = import_module(f"perdure.agents.{name}").ADAPTER
+    return adapter
+
+
+@cache
+def _built_in() -> Roster:
+    return Roster(_BUILT_IN)
+
+
+def roster(added: Mapping[str, AgentSpec] | None = None) -> Roster:
+    """Return the agents that come with the program, and after them those `added`."""
     if not added:
-        return _BUILT_IN
-    taken = {adapter.name for adapter in _BUILT_IN} & added.keys()
+        return _built_in()
+    from perdure.agents._spec import Ordinary
+
+    taken = _BUILT_IN.keys() & added.keys()
     if taken:
         raise ConfigError(
             f"There is an agent called {min(taken)} already: give yours another name than [agents.{min(taken)}]."
         )
-    return (*_BUILT_IN, *(Ordinary(name, spec) for name, spec in added.items()))
+    return Roster(_BUILT_IN, [Ordinary(name, spec) for name, spec in added.items()])
 
 
-def environment_names(known: Iterable[AgentAdapter] = _BUILT_IN) -> frozenset[str]:
-    """Return the variables worth reading from a process: where agents live and whom they talk to, never secrets."""
-    return _BASE_ENVIRONMENT.union(*(adapter.environment for adapter in known))
+def adapters(added: Mapping[str, AgentSpec] | None = None) -> tuple[AgentAdapter, ...]:
+    """Return every known agent, always in the same order: those that come with the program, then those `added`."""
+    return roster(added).everyone()
 
 
-def agent_of(
-    tree: Sequence[Process], known: tuple[AgentAdapter, ...] = _BUILT_IN
-) -> tuple[AgentAdapter, Process] | None:
+def environment_names() -> frozenset[str]:
+    """Return every variable that may be read from some process."""
+    return _environment(adapters())
+
+
+def agent_of(tree: Sequence[Process], known: Roster | None = None) -> tuple[AgentAdapter, Process] | None:
     """Return the pane's agent and its process, None when no process is one.
 
     `tree` has parents before children. The process nearest the root wins: what an agent starts (a sub-agent, a
     hook, a tool) is not the pane's agent. Among equals the one in the foreground, then the higher score.
     """
+    known = known or _built_in()
     depths: dict[int, int] = {}
     claims: list[_Claim] = []
     for process in tree:
@@ -125,32 +176,14 @@ def _is_below(pid: int, ancestor: int, parents: Mapping[int, int]) -> bool:
     return False
 
 
-def _best(process: Process, known: tuple[AgentAdapter, ...]) -> tuple[AgentAdapter | None, float]:
+def _best(process: Process, known: Roster) -> tuple[AgentAdapter | None, float]:
     best: AgentAdapter | None = None
     highest = 0.0
-    for adapter in _possible(process, known):
+    for adapter in known.possible(process.comm, process.exe, process.argv):
         score = _score(adapter, process)
         if score > highest:
             best, highest = adapter, score
     return best, highest
-
-
-def _possible(process: Process, known: tuple[AgentAdapter, ...]) -> Iterable[AgentAdapter]:
-    """Those adapters that know the process by name: most processes are nobody's, and a machine has many."""
-    index = _index(known)
-    names = {process.comm, basename(process.exe or ""), *map(basename, process.argv[:_SCRIPT_WITHIN])}
-    # A module is named with dots: `python -m agent.main`.
-    found = [index[name] for name in (*names, *(name.partition(".")[0] for name in names)) if name in index]
-    return dict.fromkeys(adapter for adapters in found for adapter in adapters)
-
-
-@cache
-def _index(known: tuple[AgentAdapter, ...]) -> dict[str, list[AgentAdapter]]:
-    index: dict[str, list[AgentAdapter]] = {}
-    for adapter in known:
-        for name in adapter.programs:
-            index.setdefault(name, []).append(adapter)
-    return index
 
 
 def _score(adapter: AgentAdapter, process: Process) -> float:

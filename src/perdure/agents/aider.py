@@ -15,7 +15,7 @@ from perdure.model.agent import ID, AgentSpec
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Command, Process
 from perdure.model.screen import Screen, ScreenReading
-from perdure.ports import HostView, Sighting
+from perdure.ports import AgentAdapter, HostView, Sighting
 
 _FILE, _RESTORE = "--chat-history-file", "--restore-chat-history"
 _ENVIRONMENT = """
@@ -141,3 +141,6 @@ class Aider(Ordinary):
 def _is_prompted(path: str, host: HostView) -> bool | None:
     told = summary(path, host)
     return told.prompted if told is not None else None
+
+
+ADAPTER: AgentAdapter = Aider()

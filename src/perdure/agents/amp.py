@@ -5,6 +5,7 @@ from __future__ import annotations
 from perdure.agents._spec import Ordinary
 from perdure.model.agent import ID, UUID, AgentSpec, ScreenRule
 from perdure.model.process import Process
+from perdure.ports import AgentAdapter
 
 #: Rules others go by. They are no recordings of ours, so they are not to be trusted like those that are.
 _HEARSAY = 0.6
@@ -83,3 +84,6 @@ class Amp(Ordinary):
         """Return 0 for other subcommands, and for other programs of that name, which are given files and commands."""
         words = [argument.values[0] for argument in self.arguments(process) if argument.name is None]
         return super().score(process) if not words or tuple(words[:2]) == _CONTINUE else 0.0
+
+
+ADAPTER: AgentAdapter = Amp()

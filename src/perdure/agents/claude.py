@@ -11,7 +11,7 @@ from perdure.agents._claude_transcript import turns
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.process import Command, Process
 from perdure.model.screen import Screen, ScreenReading
-from perdure.ports import HostView, Sighting
+from perdure.ports import AgentAdapter, HostView, Sighting
 
 #: Where it lives, whom it asks, which model it asks for. Keys and tokens are none of our business, and what it tells
 #: its own children (CLAUDECODE, CLAUDE_CODE_SESSION_ID and the like) would turn a restored agent into a child.
@@ -73,3 +73,6 @@ class Claude:
             if path is not None:
                 yield from turns(path, host)
                 return
+
+
+ADAPTER: AgentAdapter = Claude()

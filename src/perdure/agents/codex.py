@@ -15,7 +15,7 @@ from perdure.model.agent import ID, AgentSpec
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.process import Command, Process
 from perdure.model.screen import Screen, ScreenReading
-from perdure.ports import HostView, Sighting
+from perdure.ports import AgentAdapter, HostView, Sighting
 
 #: Subcommands in which nobody talks to it: `app-server` is the daemon all panes share, a child of whichever came first.
 _NOT_AGENTS = """
@@ -130,3 +130,6 @@ class Codex(Ordinary):
         if transcript is None:
             return turns_of(conversation, host) if self.is_conversation(conversation) else iter(())
         return iter(()) if is_packed(transcript) else turns(transcript, host)
+
+
+ADAPTER: AgentAdapter = Codex()

@@ -24,7 +24,7 @@ from perdure.model.agent import ID, AgentSpec
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Process
 from perdure.model.screen import Screen, ScreenReading
-from perdure.ports import HostView, Sighting
+from perdure.ports import AgentAdapter, HostView, Sighting
 
 _KEPT = """
 --disable-client-telemetry
@@ -363,3 +363,6 @@ class _Search:
         known = conversation in files.conversations(self._home, self._host)
         fresh = known or self._copilot.chosen(self._process, "--session-id") == conversation
         return About(prompted=bool(size) or (False if fresh else None), home=self._elsewhere(conversation))
+
+
+ADAPTER: AgentAdapter = Copilot()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from perdure.agents._program import Program
 from perdure.agents._spec import Ordinary
 from perdure.model.agent import ID, AgentSpec, ScreenRule
+from perdure.ports import AgentAdapter
 
 #: Rules others go by. They are no recordings of ours, so they are not to be trusted like those that are.
 _HEARSAY = 0.6
@@ -79,3 +80,6 @@ class Cursor(Ordinary):
             names=names, packages=SPEC.packages, scripts=frozenset(SPEC.scripts), shared=frozenset({"agent"})
         )
         self.programs = self.program.programs
+
+
+ADAPTER: AgentAdapter = Cursor()

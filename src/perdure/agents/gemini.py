@@ -20,7 +20,7 @@ from perdure.model.agent import ID, AgentSpec
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.process import Process
 from perdure.model.screen import Screen, ScreenReading
-from perdure.ports import HostView
+from perdure.ports import AgentAdapter, HostView
 
 _USUAL_HOME = ".gemini"
 
@@ -156,3 +156,6 @@ def _provider(process: Process) -> str:
         return "vertex"
     host = host_of(process.environ.get("GOOGLE_GEMINI_BASE_URL", ""))
     return "google" if not host or host == "googleapis.com" or host.endswith(".googleapis.com") else host
+
+
+ADAPTER: AgentAdapter = Gemini()

@@ -21,7 +21,7 @@ from perdure.model.agent import ID, AgentSpec
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Command, Process
 from perdure.model.screen import Screen, ScreenReading
-from perdure.ports import HostView, Sighting
+from perdure.ports import AgentAdapter, HostView, Sighting
 
 #: Those of `session` and of `run`, which begins with a prompt. What only `run` takes does not come back: the session
 #: remembers its model and its recipe itself.
@@ -244,3 +244,6 @@ def _about_log(log: Log | None, said: str | None) -> str:
     if log.launches != 1:
         return "its log is shared with another goose that started in the same second"
     return "the log it holds open names the session" if said else "its log names no session: nothing was said yet"
+
+
+ADAPTER: AgentAdapter = Goose()

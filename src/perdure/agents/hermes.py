@@ -25,7 +25,7 @@ from perdure.model.agent import ID, AgentSpec
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Command, Process
 from perdure.model.screen import Screen, ScreenReading
-from perdure.ports import HostView, Sighting
+from perdure.ports import AgentAdapter, HostView, Sighting
 
 #: By `hermes --help` and `hermes chat --help` of 0.19.0; `chat` takes all of them. --profile is in no help.
 _KEPT = (
@@ -336,3 +336,6 @@ def _worker_key(process: Process) -> str | None:
         return None
     at = words.index("--session-key") + 1 if "--session-key" in words else len(words)
     return words[at] if at < len(words) else None
+
+
+ADAPTER: AgentAdapter = Hermes()

@@ -27,7 +27,7 @@ from perdure.model.agent import ID, AgentSpec
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Process
 from perdure.model.screen import Screen, ScreenReading
-from perdure.ports import HostView, Sighting
+from perdure.ports import AgentAdapter, HostView, Sighting
 
 #: By `opencode --help` of 1.18.33; it marks --auto as dangerous itself.
 _KEPT = declared(
@@ -380,3 +380,6 @@ def _limit(provider: str | None, model: str | None, session: Session, process: P
         if limit := count(mapping(mapping(models.get(model or "")).get("limit")).get("context")):
             return limit
     return None
+
+
+ADAPTER: AgentAdapter = OpenCode()

@@ -20,7 +20,7 @@ from perdure.model.agent import ID, AgentSpec
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.process import Process
 from perdure.model.screen import Screen, ScreenReading
-from perdure.ports import HostView
+from perdure.ports import AgentAdapter, HostView
 
 _USUAL_HOME = ".qwen"
 
@@ -189,3 +189,6 @@ def _runtime_home(process: Process, host: HostView) -> str:
     if chosen == "~" or chosen.startswith("~/"):
         return join(process.environ.get("HOME") or host.home, chosen[2:])
     return chosen if isabs(chosen) else join(process.cwd or home, chosen)
+
+
+ADAPTER: AgentAdapter = Qwen()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perdure.agents import adapters, agent_of
+from perdure.agents import adapters, agent_of, roster
 from perdure.cli._setup import Setup, add_server_arguments, path_argument, with_setup
 from perdure.cli.find import panes_at
 from perdure.cli.missed import report, unanswered
@@ -140,7 +140,7 @@ def _find(captures: Sequence[Capture], target: str) -> tuple[Capture, Pane]:
 
 
 def _explain(setup: Setup, capture: Capture, pane: Pane) -> tuple[Explanation, tuple[str, ...]]:
-    known = adapters(setup.config.agents)
+    known = roster(setup.config.agents)
     details = capture.details.panes[pane.id]
     owner = _owner(setup, capture)
     lines = read_lines(capture.server.socket, pane.id, owner, timeout=setup.config.tmux.timeout_seconds)
@@ -181,7 +181,7 @@ def _owner(setup: Setup, capture: Capture) -> User:
 def _claims(setup: Setup, capture: Capture, pane: Pane, owner: User) -> Sequence[Identity]:
     """Every identity the evidence allows, found as the user whose files tell."""
     details = capture.details.panes[pane.id]
-    found = agent_of(details.processes, adapters(setup.config.agents))
+    found = agent_of(details.processes, roster(setup.config.agents))
     if found is None:
         return ()
     adapter, process = found

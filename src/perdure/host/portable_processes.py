@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
 import psutil
 
-from perdure.host.processes import Entry, ProcessTable
+from perdure.host.processes import Entry, Names, ProcessTable
 from perdure.model.process import Process
 from perdure.model.secrets import is_secret_name, is_secret_value
 from perdure.model.text import decode
@@ -21,7 +21,7 @@ T = TypeVar("T")
 class PortableTable(ProcessTable):
     """A process table whose details psutil reads."""
 
-    def __init__(self, names: Collection[str]) -> None:
+    def __init__(self, names: Names) -> None:
         self._known = {process.pid: process for process in psutil.process_iter()}
         self._kids: dict[int, list[int]] = {}
         for pid in self._known:
@@ -29,7 +29,7 @@ class PortableTable(ProcessTable):
             if parent is not None:
                 self._kids.setdefault(parent, []).append(pid)
         self._terminals = _terminals()
-        self._allowed = frozenset(name for name in names if not is_secret_name(name))
+        self._wanted = names
 
     def tree(self, root: int, tty: str) -> tuple[Process, ...]:
         """Return the process a pane was started with and all below it, parents first."""
@@ -53,6 +53,8 @@ class PortableTable(ProcessTable):
             with found.oneshot():
                 started = found.create_time()
                 pgid = os.getpgid(found.pid)
+                comm, exe = _text(found.name()), _text(_quietly(found.exe) or "") or None
+                argv = tuple(_text(word) for word in _quietly(found.cmdline) or ())
                 return Process(
                     pid=found.pid,
                     ppid=found.ppid(),
@@ -60,22 +62,23 @@ class PortableTable(ProcessTable):
                     started_at=datetime.fromtimestamp(started, UTC),
                     pgid=pgid,
                     foreground=self._terminals.get(found.pid, _NO_TERMINAL).foreground == pgid,
-                    comm=_text(found.name()),
-                    exe=_text(_quietly(found.exe) or "") or None,
-                    argv=tuple(_text(word) for word in _quietly(found.cmdline) or ()),
+                    comm=comm,
+                    exe=exe,
+                    argv=argv,
                     cwd=_text(_quietly(found.cwd) or "") or None,
-                    environ=self._environ(found),
+                    environ=_environ(found, self._wanted(comm, exe, argv)),
                 )
         except (psutil.Error, OSError):
             return None
 
-    def _environ(self, found: psutil.Process) -> Mapping[str, str]:
-        pairs = _quietly(found.environ) or {}
-        kept = {name: _text(value) for name, value in pairs.items() if name in self._allowed}
-        return {name: value for name, value in kept.items() if not is_secret_value(value)}
+
+def _environ(found: psutil.Process, wanted: frozenset[str]) -> Mapping[str, str]:
+    pairs = _quietly(found.environ) or {}
+    kept = {name: _text(value) for name, value in pairs.items() if name in wanted and not is_secret_name(name)}
+    return {name: value for name, value in kept.items() if not is_secret_value(value)}
 
 
-def read_portably(names: Collection[str]) -> ProcessTable:
+def read_portably(names: Names) -> ProcessTable:
     """Read the process table through psutil and one `ps` for the foreground groups."""
     return PortableTable(names)
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cache
 
 from msgspec import Struct
 
@@ -36,17 +37,21 @@ class Entry(Struct, frozen=True):
     comm: str
 
 
+#: Tells by its name, program and arguments which variables of a process are worth keeping.
+Names = Callable[[str, str | None, tuple[str, ...]], frozenset[str]]
+
+
 class ProcessTable:
     """Every process of the machine at one moment; details are read when a tree is asked for."""
 
-    def __init__(self, entries: Iterable[Entry], *, boot: float, names: Collection[str]) -> None:
+    def __init__(self, entries: Iterable[Entry], *, boot: float, names: Names) -> None:
         self._entries = {entry.pid: entry for entry in entries}
         self._children: dict[int, list[int]] = {}
         for entry in self._entries.values():
             self._children.setdefault(entry.ppid, []).append(entry.pid)
         self._boot = boot
         self._read: dict[int, Process] = {}
-        self._wanted = _wanted(names)
+        self._names = names
 
     def tree(self, root: int, tty: str) -> tuple[Process, ...]:
         """Return the process a pane was started with and all below it, parents first.
@@ -87,6 +92,7 @@ class ProcessTable:
 
     def _details(self, entry: Entry) -> Process:
         where = f"/proc/{entry.pid}/"
+        exe, argv = _link(where + "exe"), _argv(where + "cmdline")
         return Process(
             pid=entry.pid,
             ppid=entry.ppid,
@@ -95,18 +101,18 @@ class ProcessTable:
             pgid=entry.pgid,
             foreground=entry.pgid == entry.tpgid,
             comm=entry.comm,
-            exe=_link(where + "exe"),
-            argv=_argv(where + "cmdline"),
+            exe=exe,
+            argv=argv,
             cwd=_link(where + "cwd"),
-            environ=_environ(where + "environ", self._wanted),
+            environ=_environ(where + "environ", _wanted(self._names(entry.comm, exe, argv))),
         )
 
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def read_processes(names: Collection[str]) -> ProcessTable:
-    """Read the process table; `names` are the environment variables worth keeping, secrets aside."""
+def read_processes(names: Names) -> ProcessTable:
+    """Read the process table; `names` tells of a process which environment variables are worth keeping, secrets aside."""
     if not sys.platform.startswith("linux"):
         from perdure.host.portable_processes import read_portably
 
@@ -155,7 +161,8 @@ def _argv(path: str) -> tuple[str, ...]:
     return tuple(decode(word) for word in raw.removesuffix(b"\0").split(b"\0")) if raw else ()
 
 
-def _wanted(names: Collection[str]) -> re.Pattern[bytes]:
+@cache
+def _wanted(names: frozenset[str]) -> re.Pattern[bytes]:
     """Return the pattern of the variables to keep: one search is much faster than taking an environment apart."""
     allowed = b"|".join(re.escape(os.fsencode(name)) for name in sorted(names) if not is_secret_name(name))
     return re.compile(rb"(?<![^\0])(%s)=([^\0]*)" % (allowed or rb"(?!)"))

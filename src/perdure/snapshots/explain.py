@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, structs
 
-from perdure.agents import agent_of
+from perdure.agents import Roster, agent_of
 from perdure.model.identity import Identity
 from perdure.model.process import Process
 from perdure.model.screen import Screen, ScreenReading
@@ -60,11 +60,13 @@ def _verdict(agent: str, reading: ScreenReading) -> Verdict:
     )
 
 
-def recognition(tree: Sequence[Process], known: tuple[AgentAdapter, ...]) -> Iterator[str]:
+def recognition(tree: Sequence[Process], known: Roster) -> Iterator[str]:
     """Yield for every process of a pane whose it may be, and which of them is the pane's agent."""
     found = agent_of(tree, known)
     for process in tree:
-        claims = [f"{adapter.name} {score:.1f}" for adapter in known if (score := adapter.score(process)) > 0]
+        claims = [
+            f"{adapter.name} {score:.1f}" for adapter in known.everyone() if (score := adapter.score(process)) > 0
+        ]
         line = " ".join(redact_argv(process.argv)) or f"[{process.comm}]"
         if len(line) > _LONGEST:
             line = line[: _LONGEST - 1] + "…"

@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from perdure.agents import adapters, agent_of
+from perdure.agents import Roster, agent_of
 from perdure.agents.generic import program_of
 from perdure.model.identity import Evidence, Identity
 from perdure.model.process import Command, Process
@@ -109,13 +109,12 @@ def identify(
     host: HostView,
     earlier: Earlier,
     elsewhere: Callable[[], Sequence[Held]] = tuple,
-    known: tuple[AgentAdapter, ...] | None = None,
+    known: Roster | None = None,
 ) -> list[Capture]:
     """Return the captures of one user with every pane's program and agent.
 
     `elsewhere` gives what the user's panes hold that are not in these captures; it is asked when there is an agent.
     """
-    known = adapters() if known is None else known
     candidates = {}
     for place, capture in enumerate(captures):
         for pane in capture.topology.panes:
@@ -130,7 +129,7 @@ def identify(
     ]
 
 
-def _look(capture: Capture, pane: Pane, host: HostView, known: tuple[AgentAdapter, ...]) -> _Candidate | None:
+def _look(capture: Capture, pane: Pane, host: HostView, known: Roster | None) -> _Candidate | None:
     details = capture.details.panes[pane.id]
     found = agent_of(details.processes, known)
     if found is None:

@@ -9,7 +9,7 @@ from functools import cache
 import msgspec
 from msgspec import Struct
 
-from perdure.agents import adapters, environment_names
+from perdure.agents import roster
 from perdure.errors import PerdureError
 from perdure.host.processes import Entry, ProcessTable, is_alive, read_processes
 from perdure.host.users import run_as, user_by_uid
@@ -59,7 +59,7 @@ def look(
     timeout = around.config.tmux.timeout_seconds
     around = msgspec.structs.replace(around, earlier=cache(around.earlier))
     # Read while tmux is at work. What starts in the next moment is found by the next look.
-    table = read_processes(environment_names(adapters(around.config.agents)))
+    table = read_processes(roster(around.config.agents).environment)
     table.prefetch()
     received = receive(questions, host=around.host, now=now, timeout=timeout, memory=memory)
     received = _without_other_names(received)
@@ -166,7 +166,7 @@ def _identify_as(uid: int, captures: Sequence[Capture], around: Surroundings) ->
     def elsewhere() -> list[Held]:
         return held_elsewhere(around.others(uid, [capture.server for capture in captures]), is_alive)
 
-    known = adapters(around.config.agents)
+    known = roster(around.config.agents)
     if uid == around.me.uid:
         return identify(captures, around.view_of(around.me), around.earlier, elsewhere, known)
     user = user_by_uid(uid) or User(str(uid), uid, uid, "/")

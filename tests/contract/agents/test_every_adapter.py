@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perdure.agents import adapters, environment_names
+from perdure.agents import adapters, environment_names, roster
 from perdure.agents.generic import Generic
 from perdure.model.identity import Identity
 from perdure.model.process import Command, Process
@@ -61,6 +63,21 @@ def test_an_adapter_names_every_program_it_claims(case: AgentCase) -> None:
     for seen in case.mine:
         words = (seen.comm, seen.exe or "", *seen.argv[:6])
         assert {word.rpartition("/")[2] for word in words} & case.adapter.programs
+
+
+def test_the_registry_knows_every_program_its_adapters_do() -> None:
+    """It has to before any of them is imported."""
+    for adapter in adapters():
+        for program in adapter.programs:
+            assert adapter in roster().possible(program, None, ()), (adapter.name, program)
+            assert adapter in roster().possible("node", None, ("node", f"/opt/{program}"))
+
+
+def test_nobody_is_imported_for_processes_that_are_nobodys() -> None:
+    program = "import sys, perdure.agents as a; a.roster().possible('bash', '/bin/bash', ('-bash',)); " + (
+        f"print([name for name in sys.modules if name.removeprefix('perdure.agents.') in {[adapter.name for adapter in adapters()]!r}])"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_names_are_unique() -> None:

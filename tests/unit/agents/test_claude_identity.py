@@ -277,7 +277,8 @@ def test_before_anything_is_said_in_the_background_only_the_old_one_can_come_bac
     converse(host, A)
     found = identify(host, process("claude", pid=100))
     assert [(each.conversation, each.certain) for each in found[:-1]] == [(A, False)]
-    assert found[-1].left == ()
+    # What was certain before must not be remembered as certain.
+    assert found[-1].left == (A,)
 
 
 def test_what_a_terminal_is_attached_to_is_the_jobs_conversation(host: DirectoryHost) -> None:

@@ -199,6 +199,15 @@ def test_questions() -> None:
     )
 
 
+@pytest.mark.parametrize("edge", [RULE, "─" * 50 + " my work ─", " a name that is longer than the whole pane is… ─"])
+def test_below_a_dialog_an_edge_of_the_box_may_be_left(edge: str) -> None:
+    hint = "Enter to select · Tab/Arrow keys to navigate · Esc to cancel"
+    question = f"{RULE}\n ☐ Colour\nWhich?\n❯ 1. Red\n{RULE}\n  2. Chat about this\n{hint}\n{edge}"
+    assert said(question) == (State.ATTENTION, "question")
+    approval = f"{RULE}\n Bash command\n Do you want to proceed?\n ❯ 1. Yes\n Esc to cancel · Tab to amend\n{edge}"
+    assert said(approval) == (State.ATTENTION, "permission")
+
+
 def test_a_dialog_that_is_not_known_is_said_with_reserve() -> None:
     reading = read(f"{RULE}\n  Something new\n  ❯ This\n    That\n  Enter to confirm · Esc to cancel")
     assert reading is not None

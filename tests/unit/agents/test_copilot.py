@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.agents import agent_of
+from perdure.agents import Roster, agent_of
 from perdure.agents._copilot_files import workspace
 from perdure.agents.copilot import Copilot
 from perdure.model.identity import AgentDetails, Evidence, Identity
@@ -73,7 +73,7 @@ def told(found: Identity) -> tuple[str | None, Evidence | None, bool]:
 
 def test_the_program_proper_is_the_agent_and_not_the_script_that_starts_it() -> None:
     loader = process("node", "/opt/node_modules/.bin/copilot", "--yolo", pid=90, exe="/usr/bin/node")
-    found = agent_of((process("-bash", pid=80), loader, native("--yolo", pid=100, ppid=90)), (COPILOT,))
+    found = agent_of((process("-bash", pid=80), loader, native("--yolo", pid=100, ppid=90)), Roster({}, [COPILOT]))
     assert found is not None
     assert found[1].pid == 100
 

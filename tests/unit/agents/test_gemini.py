@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from perdure.agents._registry import agent_of
+from perdure.agents import Roster, agent_of
 from perdure.agents.gemini import Gemini
 from perdure.model.identity import Evidence, Identity
 from perdure.model.process import Command, Process
@@ -102,7 +102,7 @@ def first(seen: Seen, host: DirectoryHost) -> Identity:
 
 def test_the_process_a_person_started_is_the_agent_and_not_the_one_it_starts_again() -> None:
     seen = launched("--yolo")
-    found = agent_of(seen.tree, (gemini,))
+    found = agent_of(seen.tree, Roster({}, [gemini]))
     assert found is not None
     assert found[1].pid == 100
 

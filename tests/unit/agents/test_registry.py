@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from perdure.agents import adapters, agent_of, environment_names
+from perdure.agents import Roster, adapters, agent_of, environment_names
 from perdure.model.process import Process
 from perdure.ports import AgentAdapter
 from tests.unit.agents.hosts import process
@@ -82,7 +82,7 @@ class Broken:
 def test_an_adapter_that_raises_is_logged_and_claims_nothing(caplog: pytest.LogCaptureFixture) -> None:
     broken = cast(AgentAdapter, cast(Any, Broken()))
     with caplog.at_level(logging.ERROR):
-        result = agent_of([process("claude", pid=7)], (broken, *adapters()))
+        result = agent_of([process("claude", pid=7)], Roster({}, [broken, *adapters()]))
     assert result is not None
     assert result[0].name == "claude"
     assert "broken" in caplog.text

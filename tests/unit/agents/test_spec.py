@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.agents import adapters, agent_of
+from perdure.agents import Roster, adapters, agent_of
 from perdure.agents._spec import Ordinary
 from perdure.errors import ConfigError
 from perdure.model.agent import AgentSpec, ScreenRule
@@ -56,7 +56,7 @@ def host(tmp_path: object) -> DirectoryHost:
 )
 def test_its_program_is_recognised_through_wrappers(argv: tuple[str, ...]) -> None:
     assert REN.score(process(*argv)) > 0
-    found = agent_of([process("bash", pid=9), process(*argv, pid=10, ppid=9)], (REN,))
+    found = agent_of([process("bash", pid=9), process(*argv, pid=10, ppid=9)], Roster({}, [REN]))
     assert found is not None
     assert found[1].pid == 10
 

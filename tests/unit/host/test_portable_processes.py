@@ -11,6 +11,7 @@ import pytest
 psutil = pytest.importorskip("psutil")
 
 from perdure.host.portable_processes import PortableTable, read_portably  # noqa: E402
+from tests.builders import keeping  # noqa: E402
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def odd() -> Iterator[int]:
 
 
 def test_bytes_that_are_no_text_can_be_stored(odd: int) -> None:
-    table = read_portably(("EDITOR", "API_KEY"))
+    table = read_portably(keeping("EDITOR", "API_KEY"))
     assert isinstance(table, PortableTable)
     process = table._read_one(psutil.Process(odd))
     assert process is not None
@@ -40,9 +41,9 @@ def test_a_process_that_is_gone_costs_only_itself(odd: int) -> None:
     found = psutil.Process(odd)
     found.kill()
     found.wait()
-    assert PortableTable(())._read_one(found) is None
+    assert PortableTable(keeping())._read_one(found) is None
 
 
 def test_a_process_elsewhere_is_in_no_pane(odd: int) -> None:
-    assert PortableTable(()).tree(odd, "/dev/pts/99999") == ()
-    assert PortableTable(()).tree(2**22 + 1, "/dev/pts/99999") == ()
+    assert PortableTable(keeping()).tree(odd, "/dev/pts/99999") == ()
+    assert PortableTable(keeping()).tree(2**22 + 1, "/dev/pts/99999") == ()

@@ -12,6 +12,7 @@ import pytest
 from perdure.host.processes import Entry, ProcessTable, is_alive, read_entry, read_processes
 from perdure.host.users import run_as, user_by_uid
 from perdure.model.process import Process
+from tests.builders import keeping
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no /proc to read")
 
@@ -25,7 +26,7 @@ def an_entry(pid: int, ppid: int = 1, *, pts: int | None = 5, tpgid: int = -1, c
 
 
 def a_table(*entries: Entry, names: frozenset[str] = frozenset()) -> ProcessTable:
-    return ProcessTable(entries, boot=0.0, names=names)
+    return ProcessTable(entries, boot=0.0, names=keeping(*names))
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def the(pid: int, *names: str) -> Process:
     """Read one process, wherever it sits."""
     found = read_entry(pid)
     assert found is not None
-    table = ProcessTable([msgspec.structs.replace(found, tty=0)], boot=0.0, names=names)
+    table = ProcessTable([msgspec.structs.replace(found, tty=0)], boot=0.0, names=keeping(*names))
     (process,) = table.tree(pid, "none")
     return process
 
@@ -177,15 +178,17 @@ def test_one_that_only_waits_to_be_collected_is_dead() -> None:
 def test_the_start_is_the_real_one(child: Callable[..., int]) -> None:
     before = time.time()
     pid = child("sleep", "1000")
-    table = read_processes(())
+    table = read_processes(keeping())
     entry = table.entry(pid)
     assert entry is not None
-    (process,) = ProcessTable([msgspec.structs.replace(entry, tty=0)], boot=table._boot, names=()).tree(pid, "none")
+    (process,) = ProcessTable([msgspec.structs.replace(entry, tty=0)], boot=table._boot, names=keeping()).tree(
+        pid, "none"
+    )
     assert abs(process.started_at.timestamp() - before) < 60
 
 
 def test_the_table_of_this_machine_has_this_process() -> None:
-    table = read_processes(("HOME",))
+    table = read_processes(keeping("HOME"))
     entry = table.entry(os.getpid())
     assert entry is not None
     assert entry.ppid == os.getppid()

@@ -8,6 +8,7 @@ from typing import cast
 import msgspec
 import pytest
 
+from perdure.agents import Roster
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Command, Process
 from perdure.model.screen import Screen, ScreenReading
@@ -88,7 +89,7 @@ def capture_of(*pids: int, server: Server | None = None, started: Mapping[int, f
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> Known:
     adapter = Known({})
-    monkeypatch.setattr("perdure.agents._registry._BUILT_IN", (adapter,))
+    monkeypatch.setattr("perdure.agents._registry._built_in", lambda: Roster({}, [adapter]))
     return adapter
 
 
@@ -187,7 +188,7 @@ def test_the_same_id_of_another_agent_is_another_conversation(known: Known, monk
     other = Known({12: [msgspec.structs.replace(claim("A"), agent="other")]})
     other.name = "other"
     known.identities = {11: [claim("A")]}
-    monkeypatch.setattr("perdure.agents._registry._BUILT_IN", (known, other))
+    monkeypatch.setattr("perdure.agents._registry._built_in", lambda: Roster({}, [known, other]))
     assert held(identify([capture_of(11, 12)], HOST, nothing_before)) == ["A", "A"]
 
 
