@@ -1,0 +1,172 @@
+"""The real Claude Code: certain of its conversation by its registry, its screens as they come, and back after a crash."""
+
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import Any
+
+import psutil
+import pytest
+
+from perdure.agents.claude import Claude
+from perdure.model.identity import Identity
+from perdure.model.process import Command
+from perdure.model.screen import State
+from tests.real_agents.agents import PROGRAMS
+from tests.real_agents.kit import PATIENCE, Agent, Stage
+from tests.real_agents.seeing import state_of, wait_until
+
+pytestmark = pytest.mark.real_agent
+CLAUDE = Claude()
+MANUAL = ("--permission-mode", "default")
+QUESTION = {
+    "question": "Which colour?",
+    "header": "Colour",
+    "multiSelect": False,
+    "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}],
+}
+
+
+def conversation(agent: Agent) -> str:
+    """Return the conversation the program itself says it is in."""
+    wait_until(agent, State.IDLE)
+    agent.type("/status")
+    shown = agent.wait_for(r"Session ID: +\S{36}")
+    agent.keys("Escape")
+    agent.wait_for(lambda screen: "Session ID: " not in screen)
+    found = re.search(r"Session ID: +(\S{36})", shown)
+    assert found is not None
+    return found[1]
+
+
+def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
+    found = agent.identity()
+    assert found["conversation"] == expected, found
+    return found["evidence"], found["certain"], found["prompted"]
+
+
+def again(agent: Agent, identity: dict[str, Any], *args: str) -> tuple[str, ...]:
+    """Return the command line that brings an identity back which was saved of an agent started with `args`."""
+    known = Identity(agent="claude", conversation=identity["conversation"], prompted=identity["prompted"])
+    command = CLAUDE.resume(known, Command(argv=("claude", *args), cwd=agent.stage.directory("alpha")))
+    assert command is not None
+    return command.argv
+
+
+def test_the_registry_follows_it_wherever_it_goes(stage: Stage) -> None:
+    one = stage.start("claude", *MANUAL)
+    first = conversation(one)
+    assert is_in(one, first) == ("registry", True, False)
+    one.ask("first words")
+    one.ask("second words")
+    two = stage.start("claude", *MANUAL, size=(80, 24))
+    two.ask("words of another")
+    assert is_in(one, first) == ("registry", True, True)
+    assert is_in(two, conversation(two)) == ("registry", True, True)
+
+    one.new_conversation()
+    one.wait_for(lambda screen: "second words" not in screen)
+    second = conversation(one)
+    assert second != first
+    # The command itself stands in it, and that is enough to come back to.
+    assert is_in(one, second) == ("registry", True, True)
+    one.ask("after the clearing")
+    one.type("/branch")
+    one.wait_for(r"Branched conversation")
+    branch = conversation(one)
+    assert is_in(one, branch) == ("registry", True, True)
+    assert one.row()["parent"] == second
+
+    one.type("/resume")
+    one.wait_for(r"Resume session")
+    assert state_of(one) is None
+    one.keys("Escape")
+    wait_until(one, State.IDLE)
+    one.type(f"/resume {first}")
+    one.wait_for(r"(?m)^❯ second words")
+    assert is_in(one, first) == ("registry", True, True)
+
+
+def test_one_handed_to_the_background_is_no_longer_certain(stage: Stage) -> None:
+    """A single key does it: what goes on is a copy under another id, and the registry keeps the old one."""
+    agent = stage.start("claude", *MANUAL)
+    agent.ask("before the key")
+    old = agent.identity()
+    assert old["certain"]
+    agent.keys("Left")
+    agent.wait_for(r"moved to the background")
+    assert state_of(agent) is None
+    # It shows the new screen before it writes down what it did.
+    agent.wait_for(lambda screen: not agent.identity()["certain"])
+    time.sleep(1)
+    agent.keys("Enter")
+    wait_until(agent, State.IDLE)
+    agent.ask("after the key")
+    found = agent.identity()
+    assert found["conversation"] != old["conversation"]
+    assert not found["certain"]
+
+
+def test_its_screens_as_they_come_and_the_way_back_after_a_crash(stage: Stage) -> None:
+    args = (*MANUAL, "--name", "the work", "a first prompt")
+    agent = stage.start("claude", *args, size=(90, 32))
+    agent.wait_for(r"STUB-REPLY 1\b")
+    wait_until(agent, State.IDLE)
+    agent.type("[[delay=3]] think")
+    wait_until(agent, State.BUSY)
+    agent.write("typed ahead")
+    assert state_of(agent) is State.BUSY
+    agent.keys("C-u")
+    wait_until(agent, State.IDLE)
+    agent.type("[[tool=touch asked]] run it")
+    wait_until(agent, State.ATTENTION)
+    # A dialog takes no answer in its first moment.
+    time.sleep(1)
+    agent.keys("Enter")
+    agent.wait_for(r"STUB-DONE")
+    wait_until(agent, State.IDLE)
+    agent.type(f"[[call=AskUserQuestion {json.dumps({'questions': [QUESTION]})}]] ask me")
+    agent.wait_for(r"Enter to select")
+    assert state_of(agent) is State.ATTENTION
+    time.sleep(1)
+    agent.keys("Enter")
+    wait_until(agent, State.IDLE)
+    agent.type("[[error=500*2]] stumble")
+    agent.wait_for(r"Retrying in")
+    assert state_of(agent) is State.BUSY
+    wait_until(agent, State.IDLE)
+    agent.type("[[error=400]] fail")
+    wait_until(agent, State.ERROR)
+    identity = agent.identity()
+    assert (identity["certain"], agent.row()["conversation_title"]) == (True, "the work")
+
+    process = psutil.Process(agent.pid)
+    stage.tmux.kill9()
+    process.wait(PATIENCE)
+    back = stage.start("claude", command=again(agent, identity, *args), size=(120, 60), ready=r"stub error 400")
+    assert "❯ a first prompt" in back.screen()
+    assert is_in(back, identity["conversation"]) == ("registry", True, True)
+    assert back.row()["conversation_title"] == "the work"
+    # Nothing is sent again.
+    time.sleep(0.5)
+    assert stage.stub.prompts.count("a first prompt") == 1
+
+
+def test_one_never_asked_anything_comes_back_under_its_id_wherever_it_lives(stage: Stage) -> None:
+    elsewhere = {"CLAUDE_CONFIG_DIR": stage.path("elsewhere")}
+    for path, text in PROGRAMS["claude"].files(stage.place).items():
+        stage.write(f"elsewhere/{path}", text)
+    agent = stage.start("claude", *MANUAL, env=elsewhere)
+    mine = conversation(agent)
+    assert is_in(agent, mine) == ("registry", True, False)
+    identity = agent.identity()
+    assert identity["profile"] == "elsewhere"
+    agent.quit()
+    back = stage.start("claude", command=again(agent, identity, *MANUAL), env=elsewhere)
+    back.ask("at last")
+    assert is_in(back, mine) == ("registry", True, True)
+    assert back.row()["transcript"].startswith(stage.path("elsewhere/projects/"))
