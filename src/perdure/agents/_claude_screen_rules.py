@@ -112,7 +112,7 @@ RULES = (
     ScreenRule(
         id="busy.status",
         region="status",
-        match=_STAR + r"(?:[^…]*…|Waiting for \d+ .* to finish\b|.* · (?:Retrying|will retry|next try) in )",
+        match=_STAR + r"(?:[^…]*…|Waiting for \d+ .* to finish\b|.* · (?:[Rr]etrying\b|will retry in |next try in ))",
         state="busy",
     ),
     # Where nothing is to move, the spinner is a dot like an answer's; only the time it counts tells them apart.
