@@ -5,16 +5,13 @@
 from __future__ import annotations
 
 import glob
-from typing import Any
 
 import msgspec
 import pytest
 
-from perdure.agents.gemini import Gemini
-from perdure.model.identity import Identity
-from perdure.model.process import Command
 from perdure.model.screen import State
-from tests.real_agents.kit import Agent, Stage
+from tests.real_agents.kin import bring_back, is_in, show_every_state
+from tests.real_agents.kit import Stage
 from tests.real_agents.seeing import state_of, wait_until
 
 pytestmark = pytest.mark.real_agent
@@ -30,12 +27,6 @@ def conversations(stage: Stage) -> dict[str, str]:
         typed = [line["content"][0].get("text", "") for line in lines if line.get("type") == "user"]
         found[next((text for text in typed if text and not text.startswith("<")), "")] = str(lines[0]["sessionId"])
     return found
-
-
-def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
-    found = agent.identity()
-    assert found["conversation"] == expected, found
-    return found["evidence"], found["certain"], found["prompted"]
 
 
 def test_with_hooks_it_is_certain_and_follows_every_change(stage: Stage) -> None:
@@ -55,6 +46,7 @@ def test_with_hooks_it_is_certain_and_follows_every_change(stage: Stage) -> None
 
     one.new_conversation()
     one.wait_for(lambda screen: "words of one" not in screen)
+    one.wait_until_still()
     one.ask("after clearing")
     cleared = conversations(stage)["after clearing"]
     assert is_in(one, cleared) == ("hook", True, True)
@@ -79,31 +71,17 @@ def test_without_hooks_it_is_right_or_uncertain_and_its_screens_are_read(stage: 
     agent = stage.start("gemini", "--session-id", GIVEN, "--approval-mode", "default", size=(90, 30))
     wait_until(agent, State.IDLE)
     assert is_in(agent, GIVEN) == ("argv", True, False)
-    agent.type("[[delay=3]] think")
-    wait_until(agent, State.BUSY)
-    wait_until(agent, State.IDLE)
-    agent.type("[[tool=rm -rf nothing]] run it")
-    wait_until(agent, State.ATTENTION)
-    agent.keys("Enter")
-    agent.wait_for(r"STUB-DONE")
-    agent.type("[[error=400]] fail")
-    wait_until(agent, State.ERROR)
+    show_every_state(agent)
     assert is_in(agent, GIVEN) == ("argv", True, True)
     agent.quit()
 
-    launched = Command(
-        argv=("gemini", "--session-id", GIVEN, "--approval-mode", "default", "hi"), cwd=stage.directory("alpha")
-    )
-    command = Gemini().resume(Identity(agent="gemini", conversation=GIVEN, prompted=True), launched)
-    assert command is not None
-    assert command.argv == ("gemini", "--approval-mode", "default", "--resume", GIVEN)
-    back = stage.start("gemini", command=command.argv, ready=r"STUB-DONE")
+    back = bring_back(stage, "gemini", GIVEN)
     assert is_in(back, GIVEN) == ("argv", True, True)
     back.ask("after coming back")
-    details = back.row()
-    assert details["task"] == "after coming back"
+    assert back.row()["task"] == "after coming back"
     back.new_conversation()
     back.wait_for(lambda screen: "after coming back" not in screen)
+    back.wait_until_still()
     back.ask("in a new one")
     found = back.identity()
     assert found["conversation"] == conversations(stage)["in a new one"] or not found["certain"], found

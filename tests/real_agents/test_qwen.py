@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import glob
 from os.path import basename
-from typing import Any
 
 import msgspec
 import pytest
 
-from perdure.agents.qwen import Qwen
-from perdure.model.identity import Identity
-from perdure.model.process import Command
 from perdure.model.screen import State
-from tests.real_agents.kit import Agent, Stage
+from tests.real_agents.kin import bring_back, is_in, show_every_state
+from tests.real_agents.kit import Stage
 from tests.real_agents.seeing import state_of, wait_until
 
 pytestmark = pytest.mark.real_agent
@@ -29,12 +26,6 @@ def conversations(stage: Stage) -> dict[str, str]:
         typed = [line["message"]["parts"][0]["text"] for line in lines if line["type"] == "user"]
         found[typed[0] if typed else ""] = basename(path).removesuffix(".jsonl")
     return found
-
-
-def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
-    found = agent.identity()
-    assert found["conversation"] == expected, found
-    return found["evidence"], found["certain"], found["prompted"]
 
 
 def test_with_hooks_it_is_certain_and_follows_every_change(stage: Stage) -> None:
@@ -55,6 +46,7 @@ def test_with_hooks_it_is_certain_and_follows_every_change(stage: Stage) -> None
 
     one.new_conversation()
     one.wait_for(lambda screen: "words of one" not in screen)
+    one.wait_until_still()
     one.ask("after clearing")
     cleared = conversations(stage)["after clearing"]
     assert is_in(one, cleared) == ("hook", True, True)
@@ -74,16 +66,7 @@ def test_without_hooks_it_is_right_or_uncertain_and_its_screens_are_read(stage: 
     agent = stage.start("qwen", "--session-id", GIVEN, "--approval-mode", "default", size=(90, 30))
     wait_until(agent, State.IDLE)
     assert is_in(agent, GIVEN) == ("argv", True, False)
-    agent.type("[[delay=3]] think")
-    wait_until(agent, State.BUSY)
-    wait_until(agent, State.IDLE)
-    agent.type("[[tool=rm -rf nothing]] run it")
-    wait_until(agent, State.ATTENTION)
-    agent.keys("Enter")
-    agent.wait_for(r"STUB-DONE")
-    wait_until(agent, State.IDLE)
-    agent.type("[[error=400]] fail")
-    wait_until(agent, State.ERROR)
+    show_every_state(agent)
     assert is_in(agent, GIVEN) == ("argv", True, True)
     agent.type("/help")
     agent.wait_for(r"custom-commands")
@@ -92,14 +75,11 @@ def test_without_hooks_it_is_right_or_uncertain_and_its_screens_are_read(stage: 
     agent.wait_for(r"Type your message")
     agent.quit()
 
-    launched = Command(argv=("qwen", "--session-id", GIVEN, "--approval-mode", "default"), cwd=stage.directory("alpha"))
-    command = Qwen().resume(Identity(agent="qwen", conversation=GIVEN, prompted=True), launched)
-    assert command is not None
-    assert command.argv == ("qwen", "--approval-mode", "default", "--resume", GIVEN)
-    back = stage.start("qwen", command=command.argv, ready=r"STUB-DONE")
+    back = bring_back(stage, "qwen", GIVEN)
     assert is_in(back, GIVEN) == ("argv", True, True)
     back.new_conversation()
     back.wait_for(lambda screen: "STUB-DONE" not in screen)
+    back.wait_until_still()
     wait_until(back, State.IDLE)
     # Nothing was said in the new one yet: only its log tells of it.
     assert not back.identity()["certain"]

@@ -1,0 +1,45 @@
+"""What the tests of gemini and qwen share, as the two programs do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perdure.agents import adapters
+from perdure.model.identity import Identity
+from perdure.model.process import Command
+from perdure.model.screen import State
+from tests.real_agents.kit import Agent, Stage
+from tests.real_agents.seeing import wait_until
+
+
+def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
+    """Return how the conversation it is expected in was found, whether for certain, and whether it was prompted."""
+    found = agent.identity()
+    assert found["conversation"] == expected, found
+    return found["evidence"], found["certain"], found["prompted"]
+
+
+def show_every_state(agent: Agent) -> None:
+    """Let it work, ask, and fail, and see each on its screen."""
+    wait_until(agent, State.IDLE)
+    agent.type("[[delay=3]] think")
+    wait_until(agent, State.BUSY)
+    wait_until(agent, State.IDLE)
+    agent.type("[[tool=rm -rf nothing]] run it")
+    wait_until(agent, State.ATTENTION)
+    agent.keys("Enter")
+    agent.wait_for(r"STUB-DONE")
+    wait_until(agent, State.IDLE)
+    agent.type("[[error=400]] fail")
+    wait_until(agent, State.ERROR)
+
+
+def bring_back(stage: Stage, name: str, conversation: str) -> Agent:
+    """Start it with the command that resumes a conversation it was started with, and see that it has it."""
+    (adapter,) = (each for each in adapters() if each.name == name)
+    mode = ("--approval-mode", "default")
+    launched = Command(argv=(name, "--session-id", conversation, *mode, "-i", "hi"), cwd=stage.directory("alpha"))
+    command = adapter.resume(Identity(agent=name, conversation=conversation, prompted=True), launched)
+    assert command is not None
+    assert command.argv == (name, *mode, "--resume", conversation)
+    return stage.start(name, command=command.argv, ready=r"STUB-DONE")
