@@ -16,10 +16,12 @@ FIRST_WINDOW, LAST_WINDOW = 1 << 16, 1 << 22
 _MOST_READ = 1 << 26
 
 
-def newest_first(path: str, host: HostView, *, bulk: bytes | None = None) -> Iterator[Record]:
+def newest_first(
+    path: str, host: HostView, *, bulk: bytes | None = None, only: bytes | None = None
+) -> Iterator[Record]:
     """Yield the records of a transcript from its end, reading further back only as far as it is asked to.
 
-    Lines with `bulk` near their beginning are left out unread.
+    Lines with `bulk` near their beginning are left out unread, and so are all without `only` in them.
     """
     window, seen = FIRST_WINDOW, 0
     while True:
@@ -30,7 +32,8 @@ def newest_first(path: str, host: HostView, *, bulk: bytes | None = None) -> Ite
         fresh = data[: len(data) - seen]
         cut = 0 if whole else fresh.find(b"\n") + 1
         if whole or cut:
-            yield from _decoded(reversed(fresh[cut:].split(b"\n")), bulk)
+            lines = fresh[cut:].split(b"\n")
+            yield from _decoded((line for line in reversed(lines) if only is None or only in line), bulk)
             seen = len(data) - cut
         if whole or window >= LAST_WINDOW:
             return

@@ -22,6 +22,7 @@ _BUILT_IN: Mapping[str, tuple[str, ...]] = {
     "aider": ("aider", "__main__.py", "main.py"),
     "amp": ("amp", "main.js"),
     "claude": ("claude", "claude.exe", "cli.js", "cli.mjs"),
+    "cline": ("cline", ".cline"),
     "codex": ("codex", "codex.js"),
     "copilot": ("copilot", "index.js", "npm-loader.js"),
     "cursor": ("cursor-agent", "agent", "index.js"),
