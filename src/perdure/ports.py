@@ -102,6 +102,10 @@ class AgentAdapter(Protocol):
     def environment(self) -> frozenset[str]:
         """Names of the variables that decide where the agent lives and whom it talks to; never secrets."""
 
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """Patterns of what stands on most of its screens and on hardly any other agent's, as `AgentSpec` has them."""
+
     def score(self, process: Process) -> float:
         """Return 0 for "not mine" up to 1; the highest score wins. A raise counts as 0 and is logged."""
 

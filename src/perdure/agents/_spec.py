@@ -40,6 +40,7 @@ class Ordinary:
         self.programs = self.program.programs
         self.same_directory = spec.same_directory
         self.environment = frozenset(spec.environment)
+        self.signs = spec.signs
         own = [word for form in (spec.resume, spec.fresh) for word in _before_id(form)]
         #: The options and first words whose value is the conversation.
         self.named_by = frozenset((*spec.named_by, *own))

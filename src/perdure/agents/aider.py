@@ -38,6 +38,18 @@ SPEC = AgentSpec(
     resume=(_FILE, ID, _RESTORE),
     fresh=(_FILE, ID),
     same_directory=True,
+    signs=(
+        r"^Aider v\d",
+        r"^(?:Main model|Model): \S+ with .+ edit format",
+        r"^Repo-map: using \d+ tokens",
+        r"^Tokens: [\d.,]+k? sent, ",
+        r"^(?:Readonly|Editable): ",
+        r"^>$",
+        r"^(?:[a-z-]+ multi|multi|architect|ask|code|context|(?:editor-|u)?diff|help|patch|whole)>(?: |$)",
+        r"\(Y\)es/\(N\)o(?:/\([A-Z]\).*)? \[(?:Yes|No)\]:",
+        r"^\s*[░█]+.*\bWaiting for \S+/",
+        r"^litellm\.\w+Error: ",
+    ),
 )
 
 

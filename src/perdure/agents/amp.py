@@ -44,6 +44,7 @@ SPEC = AgentSpec(
     resume=(*_CONTINUE, ID),
     # Not every thread has a file here; one that has none is doubtful.
     transcripts=("$XDG_DATA_HOME/amp/threads/{id}.json", "~/.local/share/amp/threads/{id}.json"),
+    signs=(r"title: - amp - ",),
     screen=(
         ScreenRule(
             id="attention.approval",

@@ -29,6 +29,21 @@ _ENVIRONMENT = frozenset(
     """.split()
 )
 
+#: What stands on its screens and hardly anybody else's; as `AgentSpec.signs`.
+_SIGNS = (
+    r"title:^(?:✳ |[⠀-⣿] Claude Code$)",
+    r"\bClaude Code v\d",
+    r"^\u276f\xa0",
+    r"^  (?:⏸|⏵⏵) .+ on\b",
+    r" · ← for agents",
+    r"[○◐◑●◉] \w+ · /effort",
+    r"^[·✢✳✶✻✽*] \w+ for \d+[hms]",
+    r"^[·✢✳✶✻✽*] \S+…",
+    r"^  ⎿[ \xa0]",
+    r"^╌{20,}$",
+    r"^ *Enter to .* · Esc to (?:cancel|clear)$",
+)
+
 
 class Claude:
     """Anthropic's Claude Code, native or run by node."""
@@ -37,6 +52,7 @@ class Claude:
     programs = _claude_argv.PROGRAM.programs
     same_directory = False
     environment = _ENVIRONMENT
+    signs = _SIGNS
 
     def score(self, process: Process) -> float:
         """Return 1 for the program itself, less for a script of its name, 0 for `-p` runs and subcommands."""

@@ -76,6 +76,21 @@ _SPEC = AgentSpec(
     drop=tuple(_ONCE.strip().splitlines()),
     named_by=("resume",),
     resume=("resume", ID),
+    signs=(
+        r"title:^\[ [!.] \] Action Required(?: \||$)",
+        r"^ +>_ OpenAI Codex \(v\d",
+        r"^\u203a Ask Codex to do anything",
+        r"^\u203a \d\. ",
+        r"^  \S+ (?:default|none|minimal|low|medium|high|xhigh)(?: \w+)? · [~/]",
+        r"⚠ \d+ warnings? · f2 to view",
+        r"^  Worked for <?\d.* • \d+:\d\d",
+        r"\d+s • esc to interrupt\)",
+        r"^  enter \w+ · esc ",
+        r"^  Press enter to confirm or esc to cancel$",
+        r"\| enter to submit answer\b",
+        r"tell Codex what to do differently",
+        r"^/ [A-Z](?: [A-Z])+ / / /",
+    ),
 )
 
 

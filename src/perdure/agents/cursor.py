@@ -55,6 +55,10 @@ SPEC = AgentSpec(
         "~/.cursor/chats/*/{id}/store.db-wal",
         "~/.cursor/chats/*/{id}/meta.json",
     ),
+    signs=(
+        r"^\s*Cursor Agent$",
+        r"^\s*→ (?:Plan, search, build anything|Add a follow-up)",
+    ),
     screen=(
         ScreenRule(
             id="attention.approval",

@@ -88,6 +88,16 @@ SPEC = AgentSpec(
     resume=("--resume", ID),
     fresh=("--session-id", ID),
     same_directory=True,
+    signs=(
+        r"title:^[◇✦✋⏲]  \S.*\(.*\)$",
+        r"^ ▝▜▄ +Gemini CLI v\d",
+        r"^ [>!*]   Type your message or @path",
+        r"^ workspace \(/directory\) ",
+        r"^ Shift\+Tab to accept edits",
+        r"^✦ (?!Tip: )",
+        r"^│.* No, suggest changes \(esc\)",
+        r"^│ +\((?:Use|Press) \w+ to ",
+    ),
 )
 _ON = frozenset({"1", "true"})
 

@@ -24,6 +24,7 @@ class Generic:
     programs: frozenset[str] = frozenset()
     same_directory = False
     environment: frozenset[str] = frozenset()
+    signs: tuple[str, ...] = ()
 
     def score(self, process: Process) -> float:
         """Return 0: a plain program is what no agent claims."""

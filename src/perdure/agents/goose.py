@@ -78,6 +78,15 @@ SPEC = AgentSpec(
     resume=_RESUME,
     # One in which nothing was said can be resumed like any other.
     fresh=_RESUME,
+    signs=(
+        r"^ +__\( O\)>  ",
+        r"^  [━╌]{10,} \d+% \S+/\S+$",
+        r"^  ⏱ \d",
+        r"^ Enter to send · Ctrl\+J newline",
+        r"^[◆◇]  \S",
+        r"^[◐◓◑◒]  .+\.\.\.  \(Ctrl\+C to interrupt\)",
+        r"^  ▸ \w",
+    ),
 )
 #: The subcommands of `goose session` that list, export and so on.
 _ABOUT_SESSIONS = frozenset({"list", "remove", "export", "import", "diagnostics", "help"})

@@ -85,6 +85,17 @@ SPEC = AgentSpec(
     drop=_ONCE,
     named_by=("--resume",),
     resume=("--resume", ID),
+    signs=(
+        r"title:^[✓⏳⚠] (?:.+ · )?\S+ · [~/]",
+        r"\bHermes Agent v\d",
+        r"^ ⚕ \S+ [│·] ",
+        r"│ \[[█▓▒░]{10}\] \d+% │",
+        r"^(?:╭─| ─ ) ⚕ Hermes ",
+        r"^[⚕⚠?] \u276f",
+        r"^ {1,3}┊ ",
+        r"^╭─ Hermes needs your input ─",
+        r"^ ?[╔╚]═{20,}[╗╝]",
+    ),
 )
 
 _GATEWAY, _WORKER = "tui_gateway.entry", "tui_gateway.slash_worker"

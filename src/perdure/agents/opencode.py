@@ -77,6 +77,14 @@ SPEC = AgentSpec(
     drop=_ONCE,
     named_by=("--session",),
     resume=("-s", ID),
+    signs=(
+        r"title:^(?:OC \| |OpenCode$)",
+        r"^  ┃(?:  |$)",
+        r"^  ╹▀{5,}",
+        r"^ *▣ +\w+ · ",
+        r"\bctrl\+p commands",
+        r"[■⬝]{8}",
+    ),
 )
 
 #: The title of the empty page, and of a conversation that has no title yet.

@@ -105,6 +105,16 @@ SPEC = AgentSpec(
     resume=("--resume", ID),
     fresh=("--session-id", ID),
     same_directory=True,
+    signs=(
+        r"title:^Qwen - ",
+        r">_ Qwen Code \(v\d",
+        r"^[>!*]   Type your message or @path",
+        r"^  ✦ ",
+        r"^  .*\(\d+s · esc to cancel\)$",
+        r"^  [⠀-⣿] Waiting for user confirmation\.\.\.",
+        r"^  │ .* No, suggest changes \(esc\)",
+        r"^  │ +\((?:Use|Press) \w+ to ",
+    ),
 )
 #: Where requests go, by how the program signed in.
 _ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}

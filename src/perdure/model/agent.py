@@ -14,6 +14,8 @@ ID = "{id}"
 
 #: The regions of a screen that need no knowledge of the program drawing it.
 TITLE, LAST, BOTTOM = "title", "last", "bottom"
+#: What a sign begins with that stands in the title.
+IN_TITLE = f"{TITLE}:"
 
 
 class ScreenRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,4 +68,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     transcripts: tuple[str, ...] = ()
     #: It finds a conversation only from the directory it was started in.
     same_directory: bool = False
+    #: Regular expressions for what stands on most of its screens and on hardly any other agent's: a frame, a prompt, a
+    #: status bar. One that begins with `title:` is searched for in the title, the others in every line of the screen.
+    signs: tuple[str, ...] = ()
     screen: tuple[ScreenRule, ...] = ()

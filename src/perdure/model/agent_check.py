@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from perdure.model.agent import BOTTOM, ID, LAST, TITLE, AgentSpec, ScreenRule
+from perdure.model.agent import BOTTOM, ID, IN_TITLE, LAST, TITLE, AgentSpec, ScreenRule
 from perdure.model.screen import State
 from perdure.model.secrets import is_secret_name
 
@@ -64,6 +64,12 @@ def _patterns(spec: AgentSpec) -> Iterator[str]:
         yield "id must fit neither an empty text nor one that begins with a dash, for that would be an option"
     elif re.compile(spec.id).groups:
         yield "id must not capture: write (?:…) instead of (…)"
+    for sign in spec.signs:
+        pattern = sign.removeprefix(IN_TITLE)
+        if wrong := _not_a_pattern(pattern):
+            yield f"signs has {sign!r}, which is no regular expression: {wrong}"
+        elif re.search(pattern, ""):
+            yield f"signs has {sign!r}, which fits an empty line, so that it would be on everybody's screen"
 
 
 def _command_line(spec: AgentSpec) -> Iterator[str]:

@@ -12,6 +12,7 @@ from perdure.model.process import Process
 from perdure.model.screen import Screen, ScreenReading
 from perdure.model.secrets import redact_argv
 from perdure.ports import AgentAdapter
+from perdure.snapshots.whose import whose
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -35,7 +36,17 @@ def judge(screen: Screen, adapter: AgentAdapter) -> Verdict:
 
 
 def judge_anybodys(screen: Screen, known: Sequence[AgentAdapter]) -> Verdict:
-    """Return what a screen says of which nobody knows whose it is: rules that contradict each other say nothing."""
+    """Return what a screen says of which nobody knows whose it is.
+
+    Its signs tell whose it is, and then only that agent is asked. Without any, everybody is. Signs and rules that
+    contradict each other say nothing.
+    """
+    told = whose(screen, known)
+    if told.agent is not None:
+        verdict = judge(screen, told.agent)
+        return structs.replace(verdict, because=(*told.because, *verdict.because))
+    if told.because:
+        return Verdict(because=(*told.because, "signs of several agents; say whose screen it is"))
     verdicts = [verdict for adapter in known if (verdict := judge(screen, adapter)).rule is not None]
     if not verdicts:
         return Verdict(because=("no rule of any agent fits this screen",))

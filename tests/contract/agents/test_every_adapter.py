@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from perdure.agents import adapters, environment_names, roster
 from perdure.agents.generic import Generic
+from perdure.model.agent import AgentSpec
+from perdure.model.agent_check import mistakes
 from perdure.model.identity import Identity
 from perdure.model.process import Command, Process
 from perdure.model.screen import Screen
@@ -96,6 +98,12 @@ def test_nothing_that_marks_a_child_of_an_agent_or_a_pane_is_read() -> None:
 @each
 def test_an_adapter_has_the_agreed_shape(adapter: AgentAdapter) -> None:
     assert isinstance(adapter, AgentAdapter)
+
+
+@each_case
+def test_an_agent_has_signs_that_do_not_fit_just_anything(case: AgentCase) -> None:
+    assert case.adapter.signs
+    assert list(mistakes(case.agent, AgentSpec(binaries=("x",), signs=case.adapter.signs))) == []
 
 
 def words_of(case: AgentCase) -> st.SearchStrategy[list[str]]:

@@ -29,6 +29,7 @@ class Known:
     programs = frozenset({"some"})
     same_directory = False
     environment: frozenset[str] = frozenset()
+    signs: tuple[str, ...] = ()
 
     def __init__(self, identities: Mapping[int, Sequence[Identity] | Exception]) -> None:
         self.identities = identities
