@@ -76,6 +76,14 @@ SPEC = AgentSpec(
     resume=("--tui", "--id", ID),
     # There is no way to choose an id.
     fresh=("--tui",),
+    signs=(
+        r"title:^(?:> |Cline$)",
+        r"[○●] Plan [○●] Act\b",
+        r"^ +(?:⏵⏵ )?Auto-approve all (?:en|dis)abled",
+        r"^\u276f Ask anything\.\.\.",
+        r"^ Cline (?:needs permission|is asking a question)",
+        r"^ [⠀-⣿] Thinking\.\.\. \(esc to cancel\)",
+    ),
 )
 #: What the terminal is called before anything was said, and what stands before the last prompt after that.
 _HOME_TITLE, _PROMPT_TITLE = "Cline", "> "

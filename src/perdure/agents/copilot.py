@@ -155,6 +155,15 @@ SPEC = AgentSpec(
     resume=(f"--resume={ID}",),
     # Unlike --resume it takes an id that nothing was said under, whether or not there is a directory of it.
     fresh=(f"--session-id={ID}",),
+    signs=(
+        r"title:^(?:.* - )?GitHub Copilot$",
+        r"^  ╰─╯╰─╯ ",
+        r"(?:^|│) \[?Current\]?  \[?Sessions\]?  ",
+        r"(?:^|│) [~/].* \[⎇ [^\]]*\]",
+        r" · / commands\b",
+        r"\besc esc (?:interrupt|edit prompt)",
+        r"tell Copilot what to do differently",
+    ),
 )
 #: With fewer characters the beginning of an id is not taken for one.
 _SHORTEST_BEGINNING = 7
