@@ -166,7 +166,11 @@ class _Search:
 
     def identities(self) -> Sequence[Identity]:
         """Return every identity the evidence allows, best first, the last without a conversation."""
-        return self._case.closed(self._logged() or self._registered() or self._launched_or_guessed())
+        found = self._logged() or self._registered() or self._launched_or_guessed()
+        if self._title == _HOME_TITLE:
+            # Whatever it was in before, nothing was said yet in the one that is in sight now.
+            self._case.left.update(session.id for session in self._written())
+        return self._case.closed(found)
 
     # -- what this process does now -----------------------------------------------------------------------------
 
@@ -176,9 +180,13 @@ class _Search:
         if entered is None or not self._cline.is_conversation(entered.session):
             self._case.note("the log does not tell of this process")
             return []
+        newer = self._newer(entered)
         why_not = self._why_not(entered)
+        if why_not is None and newer:
+            why_not = "a session has begun since of which the log does not tell yet"
         self._case.note(why_not or "the log names the session, and the title agrees")
-        return [self._case.claim(entered.session, Evidence.REGISTRY, certain=why_not is None)]
+        own = self._case.claim(entered.session, Evidence.REGISTRY, certain=why_not is None)
+        return [own, *(self._case.claim(each, Evidence.GUESS, certain=False) for each in newer)]
 
     def _why_not(self, entered: Entered) -> str | None:
         """Why the session the log names may not be the one in sight. The log hears of a new one with its first prompt."""
@@ -187,25 +195,23 @@ class _Search:
             # Nothing was said yet; and what has not begun cannot be left for another.
             return "the log says that it was left" if entered.stopped else None
         if self._title == _HOME_TITLE:
-            self._case.left.add(entered.session)
             return "the log names a session, but the title says that nothing was said yet in the one in sight"
         if not self._title.startswith(_PROMPT_TITLE):
             return "the log names a session, and the title does not tell whether it is in sight"
         if entered.stopped:
             return "the log says that it was left"
-        if self._has_newer(entered):
-            return "a session has begun since of which the log does not tell yet"
         if session.status in ("running", "pending") or self._is_titled(session):
             return None
         self._case.left.add(entered.session)
         return "the log names a session, but the title has another prompt"
 
-    def _has_newer(self, entered: Entered) -> bool:
-        for name in self._host.names(self._home):
-            began = sessions.began_at(name)
-            if began is not None and began > entered.at and name not in entered.others:
-                return True
-        return False
+    def _newer(self, entered: Entered) -> list[str]:
+        """Sessions after the log's last word that nobody was seen to begin, and that the title may be of."""
+        names = (name for name in self._host.names(self._home) if self._cline.is_conversation(name))
+        since = [name for name in names if (began := sessions.began_at(name)) is not None and began > entered.at]
+        unknown = sorted(set(since) - entered.others)
+        found = {name: sessions.find(self._home, name, self._host) for name in unknown}
+        return [name for name, session in found.items() if session is None or self._is_titled(session)]
 
     def _is_titled(self, session: Session) -> bool:
         """Whether the title is the session's last prompt: its first line, cut when long, or a word for a long paste."""

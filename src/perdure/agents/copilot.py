@@ -284,10 +284,12 @@ class _Search:
             self._case.note("it holds one conversation's lock, and no other was opened since it started")
             return [self._case.claim(locked[0], Evidence.OPEN_FILE, certain=True)]
         self._case.note("it may have several conversations open, and which is in sight is not told")
-        by_title = sorted((*locked, *unlocked), key=lambda each: not self._is_titled(each))
+        # Guesses, all of them: what was certain when there was but one lock must not stay so.
+        titled = [each for each in (*locked, *unlocked) if self._is_titled(each)]
+        others = [each for each in (*locked, *unlocked) if each not in titled]
         return [
-            self._case.claim(each, Evidence.OPEN_FILE if each in locked else Evidence.GUESS, certain=False)
-            for each in by_title
+            *(self._case.claim(each, Evidence.TITLE, certain=False) for each in titled),
+            *(self._case.claim(each, Evidence.GUESS, certain=False) for each in others),
         ]
 
     def _is_free(self, conversation: str) -> bool:

@@ -119,8 +119,13 @@ def test_what_it_is_at_work_on_is_in_the_title_and_not_yet_in_the_file(host: Dir
     assert told(identify(host, title="> the next one")[0]) == (A, Evidence.REGISTRY, True)
     # A session that began since, and that nobody was seen to begin, may be this process's.
     keep(host, B, "the next one", status="running")
-    assert told(identify(host, title="> the next one")[0]) == (A, Evidence.REGISTRY, False)
+    found = identify(host, title="> the next one")
+    assert [told(each) for each in found[:2]] == [(A, Evidence.REGISTRY, False), (B, Evidence.GUESS, False)]
     log(host, event(A), event(B, pid=101, when=60))
+    assert told(identify(host, title="> the next one")[0]) == (A, Evidence.REGISTRY, True)
+    # Nor is one of another prompt, begun by somebody who writes no log.
+    log(host, event(A))
+    keep(host, B, "unlike", status="running")
     assert told(identify(host, title="> the next one")[0]) == (A, Evidence.REGISTRY, True)
 
 
@@ -205,6 +210,14 @@ def test_without_a_log_one_open_session_of_its_number_is_certain(host: Directory
     assert told(identify(host, title="> one")[0]) == (A, Evidence.REGISTRY, True)
     keep(host, B, "two", pid=100)
     assert told(identify(host, title="> two")[0]) == (B, Evidence.GUESS, False)
+
+
+def test_without_a_log_the_title_of_the_home_screen_tells_that_every_session_was_left(host: DirectoryHost) -> None:
+    keep(host, A, "one", pid=100, status="completed")
+    keep(host, B, "two", pid=500)
+    found = identify(host, title="Cline")
+    assert not any(each.certain for each in found)
+    assert found[-1].left == (A, B)
 
 
 def test_the_command_line_names_what_was_resumed_until_something_else_was_written(host: DirectoryHost) -> None:

@@ -171,7 +171,7 @@ def test_several_locks_tell_not_which_is_in_sight_and_the_title_comes_first(host
     begin(host, B, name="beta")
     hold(host, A, B)
     found = identify(host, title="beta - GitHub Copilot")
-    assert [told(each) for each in found[:2]] == [(B, Evidence.OPEN_FILE, False), (A, Evidence.OPEN_FILE, False)]
+    assert [told(each) for each in found[:2]] == [(B, Evidence.TITLE, False), (A, Evidence.GUESS, False)]
 
 
 def test_a_conversation_opened_but_not_written_to_makes_the_lock_doubtful(host: DirectoryHost) -> None:
@@ -181,7 +181,7 @@ def test_a_conversation_opened_but_not_written_to_makes_the_lock_doubtful(host: 
     hold(host, A)
     opened(host, **{A.replace("-", "_"): "2026-11-15T08:30:01.000Z", B.replace("-", "_"): "2026-11-15T08:35:00.000Z"})
     found = identify(host, title="alpha (fork) - GitHub Copilot")
-    assert [told(each) for each in found[:2]] == [(B, Evidence.GUESS, False), (A, Evidence.OPEN_FILE, False)]
+    assert [told(each) for each in found[:2]] == [(B, Evidence.TITLE, False), (A, Evidence.GUESS, False)]
     # Written to by another process it is that one's.
     host.write(f"{STATE}/{B}/inuse.555.lock", "555")
     assert told(identify(host)[0]) == (A, Evidence.OPEN_FILE, True)
@@ -191,7 +191,7 @@ def test_a_list_of_open_conversations_that_cannot_be_read_makes_the_lock_doubtfu
     begin(host, A)
     hold(host, A)
     host.write(f"{HOME}/.copilot/open-sessions-state.json", b'{"77e6')
-    assert told(identify(host)[0]) == (A, Evidence.OPEN_FILE, False)
+    assert told(identify(host)[0]) == (A, Evidence.GUESS, False)
 
 
 # -- hooks, the command line, the title --------------------------------------------------------------------------

@@ -1,0 +1,115 @@
+"""The real Copilot: several conversations in one process, each of its screens, and back again."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from perdure.agents.copilot import Copilot
+from perdure.model.identity import Identity
+from perdure.model.process import Command
+from perdure.model.screen import State
+from tests.real_agents.kit import Agent, Stage
+from tests.real_agents.seeing import wait_until
+
+pytestmark = pytest.mark.real_agent
+
+STATE = ".copilot/session-state"
+
+
+def conversation(stage: Stage, words: str) -> str:
+    """Return the one conversation in which a person said this, as the program has written it."""
+    found = []
+    for name in os.listdir(stage.path(STATE)):
+        path = stage.path(f"{STATE}/{name}/events.jsonl")
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                events = [json.loads(line) for line in file]
+            said = [event["data"]["content"] for event in events if event["type"] == "user.message"]
+            found += [name] if any(words in each for each in said) else []
+    assert len(found) == 1, found
+    return found[0]
+
+
+def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
+    found = agent.identity()
+    assert found["conversation"] == expected, found
+    return found["evidence"], found["certain"], found["prompted"]
+
+
+def test_the_conversation_in_sight_is_certain_however_it_got_there(stage: Stage) -> None:
+    one = stage.start("copilot", "--allow-tool=shell(true)", cwd=stage.repository("alpha"))
+    two = stage.start("copilot", size=(60, 30))
+    one.ask("first words")
+    one.ask("more words")
+    two.ask("other words")
+    first = conversation(stage, "first words")
+    assert is_in(one, first) == ("registry", True, True)
+    assert is_in(two, conversation(stage, "other words")) == ("registry", True, True)
+    row = one.row()
+    assert (row["branch"], row["task"]) == ("trunk", "more words"), row
+
+    # The old one stays open, locked and at work.
+    one.type("[[delay=6]] slowly")
+    wait_until(one, State.BUSY)
+    one.type("/new")
+    one.wait_for(r"Started a new session")
+    wait_until(one, State.IDLE)
+    fresh = one.identity()
+    assert (fresh["certain"], fresh["prompted"]) == (True, False)
+    assert fresh["conversation"] not in (first, None)
+    one.ask("after new")
+    assert is_in(one, conversation(stage, "after new")) == ("registry", True, True)
+
+    # This one has no lock before its next prompt.
+    one.type(f"/resume {first}")
+    one.wait_for(r"first words")
+    wait_until(one, State.IDLE)
+    assert is_in(one, first) == ("registry", True, True)
+    one.new_conversation()
+    one.wait_for(r"Started a fresh session")
+    one.ask("after clear")
+    assert is_in(one, conversation(stage, "after clear")) == ("registry", True, True)
+    assert is_in(two, conversation(stage, "other words")) == ("registry", True, True)
+
+
+def test_without_a_log_it_is_right_or_uncertain_and_comes_back(stage: Stage) -> None:
+    agent = stage.start("copilot", "--log-level=none", size=(80, 24))
+    fresh = agent.identity()
+    assert (fresh["evidence"], fresh["certain"], fresh["prompted"]) == ("open-file", True, False)
+    agent.ask("first words")
+    first = conversation(stage, "first words")
+    assert first == fresh["conversation"]
+    assert is_in(agent, first) == ("open-file", True, True)
+    agent.type("/fork")
+    agent.wait_for(r"Forked from")
+    found = agent.identity()
+    assert not found["certain"], found
+
+    agent.type("[[delay=3]] think")
+    wait_until(agent, State.BUSY)
+    wait_until(agent, State.IDLE)
+    agent.type("[[tool=touch made]] run it")
+    wait_until(agent, State.ATTENTION)
+    agent.keys("1")
+    agent.wait_for(r"STUB-DONE")
+    wait_until(agent, State.IDLE)
+    agent.type("[[error=400]] fail")
+    wait_until(agent, State.ERROR)
+    mine = conversation(stage, "run it")
+    assert mine != first
+    # Both are locked now, and what was certain once is no longer.
+    assert not agent.identity()["certain"]
+    stage.tmux.run("kill-pane", "-t", agent.pane)
+
+    launched = Command(argv=("copilot", "--log-level=none", "--resume", first, "--yolo"), cwd=stage.directory("beta"))
+    command = Copilot().resume(Identity(agent="copilot", conversation=mine, prompted=True), launched)
+    assert command is not None
+    back = stage.start("copilot", command=command.argv, cwd=stage.directory("beta"))
+    back.wait_for(r"run it")
+    wait_until(back, State.IDLE)
+    # Before its first prompt there is no lock.
+    assert is_in(back, mine) == ("argv", True, True)
