@@ -40,7 +40,7 @@ _SIGNS = (
     r"^[·✢✳✶✻✽*] \w+ for \d+[hms]",
     r"^[·✢✳✶✻✽*] \S+…",
     r"^  ⎿[ \xa0]",
-    r"^╌{20,}$",
+    r"^╌{20}",
     r"^ *Enter to .* · Esc to (?:cancel|clear)$",
 )
 

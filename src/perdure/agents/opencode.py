@@ -80,7 +80,7 @@ SPEC = AgentSpec(
     signs=(
         r"title:^(?:OC \| |OpenCode$)",
         r"^  ┃(?:  |$)",
-        r"^  ╹▀{5,}",
+        r"^  ╹▀{5}",
         r"^ *▣ +\w+ · ",
         r"\bctrl\+p commands",
         r"[■⬝]{8}",
