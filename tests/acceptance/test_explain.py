@@ -21,7 +21,7 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the sta
 Make = Callable[..., FakeAgent]
 VERSION = "claude-code-2.1.325"
 KEY = "sk-" + "a1b2c3d4" * 4
-APPROVAL = os.path.join(samples.FOLDER, VERSION, "screen_approval.txt")
+APPROVAL = os.path.join(samples.FOLDER, VERSION, "screens", "approval-bash.txt")
 
 
 @linux
