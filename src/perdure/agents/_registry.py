@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perdure.model.agent import AgentSpec
     from perdure.ports import AgentAdapter
 
-#: Every agent that comes with the program, and what its processes may be called. `<name>.py` holds its adapter as
+#: Every agent that comes with the program, and what its processes may be called. `<name>` holds its adapter as
 #: `ADAPTER`, and is imported when such a process is seen: most machines run two or three of these, and a save is short.
 _BUILT_IN: Mapping[str, tuple[str, ...]] = {
     "aider": ("aider", "__main__.py", "main.py"),
@@ -32,6 +32,9 @@ _BUILT_IN: Mapping[str, tuple[str, ...]] = {
     "opencode": ("opencode", "opencode.exe"),
     "qwen": ("qwen", "cli.js", "index.js"),
 }
+
+#: Those that can record their conversation themselves; `<name>/hooks.py` tells how.
+HOOKED = ("claude", "codex", "copilot", "gemini", "hermes", "opencode", "qwen")
 
 #: How far into a command line an interpreter's script may stand.
 _SCRIPT_WITHIN = 6

@@ -5,7 +5,7 @@ Pure data and text. Who reads and writes the files is `perdure.hooks`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from os.path import isabs, join
 
@@ -98,3 +98,28 @@ def record_line(directory: str, event: str, *, pid: str = "$PPID", marked: bool 
         'if [ -d "$d" ]; then umask 077; t=$d/.$f.$$; { cat >"$t" && mv -f "$t" "$d/$f"; } || rm -f "$t"; '
         "else cat; fi >/dev/null 2>&1; exit 0"
     )
+
+
+#: What Claude Code calls the events that say which conversation a process is in and whether it waits for somebody, and
+#: those who took them over from it. Events around tools are not asked for: there are many, and they carry whole files.
+COMMON_EVENTS = ("SessionStart", "UserPromptSubmit", "PermissionRequest", "Notification", "Stop", "SessionEnd")
+
+
+def settings_file(
+    path: str, events: Sequence[str], pid: str = "$PPID", more: Mapping[str, object] | None = None
+) -> Callable[[str], tuple[HookFile, ...]]:
+    """Return the plan for a settings file in which each event has a list of groups of commands."""
+
+    def files(directory: str) -> tuple[HookFile, ...]:
+        entries = (
+            Entry(
+                path=("hooks", event),
+                value={
+                    "hooks": [{"type": "command", **(more or {}), "command": record_line(directory, event, pid=pid)}]
+                },
+            )
+            for event in events
+        )
+        return (HookFile(path=path, format=Format.JSON, entries=tuple(entries)),)
+
+    return files

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.agents._claude_argv import is_conversation, read_launch
 from perdure.agents.claude import Claude
+from perdure.agents.claude.argv import is_conversation, read_launch
 from perdure.model.identity import Identity
 from perdure.model.process import Command, Process
 from tests.unit.agents.hosts import CWD, process

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perdure.agents._claude_transcript import newest_first
 from perdure.agents.claude import Claude
+from perdure.agents.claude.transcript import newest_first
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.process import Process
 from tests.unit.agents.hosts import CWD, HOME, DirectoryHost, jsonl, process

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from perdure.agents._claude_home import (
+from perdure.agents.claude.home import (
     config_home,
     find_transcript,
     job_conversation,

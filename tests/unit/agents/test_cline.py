@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from perdure.agents import Roster, agent_of
-from perdure.agents._cline_sessions import last_prompt
 from perdure.agents.cline import Cline
+from perdure.agents.cline.sessions import last_prompt
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Command
 from perdure.model.screen import Screen, State

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.agents._codex_identity import ids_in
 from perdure.agents.codex import Codex
+from perdure.agents.codex.identity import ids_in
 from perdure.model.identity import Evidence, Identity
 from perdure.model.process import Process
 from perdure.snapshots.remember import weighed

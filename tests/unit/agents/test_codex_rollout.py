@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from perdure.agents._codex_home import find_rollout, header, made_at, thread_of
-from perdure.agents._codex_rollout import is_mid_turn, last_in, prompt_text
 from perdure.agents.codex import Codex
+from perdure.agents.codex.home import find_rollout, header, made_at, thread_of
+from perdure.agents.codex.rollout import is_mid_turn, last_in, prompt_text
 from tests.contract.agents import samples
 from tests.contract.agents.cases.codex import DAY, FORKED, ID, KILLED, PARENT, SPAWNED, SPAWNING, VERSION, rollout
 from tests.unit.agents.hosts import HOME, DirectoryHost, jsonl

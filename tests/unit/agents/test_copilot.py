@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.agents import Roster, agent_of
-from perdure.agents._copilot_files import workspace
 from perdure.agents.copilot import Copilot
+from perdure.agents.copilot.files import workspace
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Command, Process
 from tests.contract.agents import samples

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from perdure.agents._qwen_store import slug
 from perdure.agents.qwen import Qwen
+from perdure.agents.qwen.store import slug
 from perdure.model.identity import Evidence, Identity
 from perdure.model.process import Command
 from tests.unit.agents.hosts import CWD, HOME, LATER, LATEST, DirectoryHost, Seen, jsonl, process
