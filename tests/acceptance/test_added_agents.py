@@ -97,10 +97,29 @@ def test_every_mistake_is_named_in_a_sentence(perdure: Perdure, config: str, com
     assert "[agents.three]" in lines[2]
 
 
-def test_a_name_that_is_taken_is_refused(perdure: Perdure, config: str, tmux: TmuxServer) -> None:
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("[agents.claude]\nbinaries = ['x']\n", "[agents.claude] is left out"),
+        ("[agents.mine]\nbinaries = ['claude']\n", "that is the agent claude"),
+    ],
+)
+def test_an_agent_perdure_knows_itself_stays_what_it_is_and_saves_go_on(
+    perdure: Perdure, config: str, tmux: TmuxServer, table: str, said: str
+) -> None:
+    """A later version may know what somebody had to describe: that must not stop their saves."""
     tmux.run("new-session", "-d")
     with open(config, "w") as file:
-        file.write("[agents.claude]\nbinaries = ['x']\n")
+        file.write(table)
+    ran = perdure.ok("save")
+    assert said in sentence(ran)
+    assert "saved" in ran.out
+
+
+@pytest.mark.parametrize("text", ["agents = false", "agents = []", "agents = ''", "agents = 3"])
+def test_agents_that_are_no_tables_are_refused(perdure: Perdure, config: str, text: str) -> None:
+    with open(config, "w") as file:
+        file.write(text)
     ran = perdure("save")
     assert ran.code == 2
-    assert "another name" in sentence(ran)
+    assert "must be tables" in sentence(ran)

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from perdure.agents._registry import HOOKED, Roster, adapters, agent_of, environment_names, roster
+from perdure.agents._registry import HOOKED, Roster, adapters, agent_of, clashes, environment_names, roster
 from perdure.agents.generic import program_of
 
 if TYPE_CHECKING:
     from perdure.agents.hooking import HookFacts
 
-__all__ = ["Roster", "adapters", "agent_of", "environment_names", "hook_facts", "program_of", "roster"]
+__all__ = ["Roster", "adapters", "agent_of", "clashes", "environment_names", "hook_facts", "program_of", "roster"]
 
 
 def hook_facts() -> Mapping[str, HookFacts]:

@@ -40,15 +40,27 @@ Candidate = tuple[datetime, str]
 ReadTrace = Callable[[Mapping[str, Any]], Trace | None]
 
 
+_HERE = "in this directory"
+
+
 class Case:
     """The identities found so far for one process, and the reasons, which grow as evidence is weighed."""
 
-    def __init__(self, agent: str, about: Callable[[str, Evidence], About], *, profile: str | None = None) -> None:
+    def __init__(
+        self,
+        agent: str,
+        about: Callable[[str, Evidence], About],
+        *,
+        profile: str | None = None,
+        place: str = _HERE,
+    ) -> None:
         self.agent = agent
         self.profile = profile
         #: Conversations the process is known to have gone on from.
         self.left: set[str] = set()
         self._about = about
+        #: Where conversations were looked for that may be this process's.
+        self._place = place
         self._because: list[str] = []
 
     def note(self, why: str) -> None:
@@ -113,11 +125,13 @@ class Case:
         *,
         gone: bool = False,
         lost: bool = False,
+        doubtful: bool = False,
         written_at: datetime | None = None,
     ) -> list[Identity]:
         """Return the conversation the command line names, and the guesses that may speak against it.
 
         `gone`: the agent's files tell that the process left it since. `lost`: there is no trace of it.
+        `doubtful`: not everything that may speak against it was looked at.
         """
         gone = gone or bool(self.left)
         if gone:
@@ -126,16 +140,16 @@ class Case:
         for doubt, why in ((gone, "it was left since the process started"), (lost, "it has no transcript")):
             if doubt:
                 self.note(why)
-        own = self.claim(conversation, Evidence.ARGV, certain=not (gone or lost), written_at=written_at)
+        own = self.claim(conversation, Evidence.ARGV, certain=not (gone or lost or doubtful), written_at=written_at)
         guesses = self.guesses(others)
         return [*guesses, own] if gone else [own, *guesses]
 
     def guesses(self, candidates: Sequence[Candidate]) -> list[Identity]:
         """Return a guess for each conversation this process may have written, in the order given."""
         if not candidates:
-            self.note("no conversation was written in this directory since the process started")
+            self.note(f"no conversation was written {self._place} since the process started")
             return []
-        self.note("guessed by directory and time of writing")
+        self.note("guessed by directory and time of writing" if self._place == _HERE else "guessed by time of writing")
         return [
             self.claim(conversation, Evidence.GUESS, certain=False, written_at=written)
             for written, conversation in candidates

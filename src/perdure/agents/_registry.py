@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
 from os.path import basename
 from typing import TYPE_CHECKING
 
 from perdure.agents._program import is_shell
-from perdure.errors import ConfigError
 from perdure.model.process import Process
 
 if TYPE_CHECKING:
@@ -52,6 +52,9 @@ _BASE_ENVIRONMENT = frozenset(
 
 #: Depth, in the background, minus the score, order in the tree: the least of these is the pane's agent.
 _Claim = tuple[int, bool, float, int, "AgentAdapter", Process]
+
+
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Roster:
@@ -107,16 +110,30 @@ def _built_in() -> Roster:
 
 def roster(added: Mapping[str, AgentSpec] | None = None) -> Roster:
     """Return the agents that come with the program, and after them those `added`."""
-    if not added:
+    own = {name: spec for name, spec in (added or {}).items() if name not in _BUILT_IN}
+    if not own:
         return _built_in()
     from perdure.agents._spec import Ordinary
 
-    taken = _BUILT_IN.keys() & added.keys()
-    if taken:
-        raise ConfigError(
-            f"There is an agent called {min(taken)} already: give yours another name than [agents.{min(taken)}]."
-        )
-    return Roster(_BUILT_IN, [Ordinary(name, spec) for name, spec in added.items()])
+    return Roster(_BUILT_IN, [Ordinary(name, spec) for name, spec in own.items()])
+
+
+def clashes(added: Mapping[str, AgentSpec]) -> Iterator[str]:
+    """Yield a sentence for each of these agents that stands back behind one that comes with the program.
+
+    No failure: a table somebody wrote may meet an agent that a later version knows by itself, and must not stop a save.
+    """
+    for name, spec in added.items():
+        if name in _BUILT_IN:
+            yield f"[agents.{name}] is left out: perdure knows an agent of that name itself."
+            continue
+        for binary in spec.binaries:
+            process = Process(
+                pid=0, ppid=0, start_ticks=0, started_at=_LONG_AGO, pgid=0, foreground=True, comm=binary, argv=(binary,)
+            )
+            for adapter in _built_in().possible(binary, None, (binary,)):
+                if _score(adapter, process) > 0:
+                    yield f"[agents.{name}] does not get {binary!r}: that is the agent {adapter.name}."
 
 
 def adapters(added: Mapping[str, AgentSpec] | None = None) -> tuple[AgentAdapter, ...]:

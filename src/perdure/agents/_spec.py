@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from perdure.agents._case import About, Candidate, Case
-from perdure.agents._globs import Found, find_files
+from perdure.agents._globs import Found, files_of, find_files
 from perdure.agents._options import Argument, Grammar, kept
 from perdure.agents._program import Program, head_of, locate, undisguised
 from perdure.model.agent import ID, AgentSpec
@@ -30,6 +30,10 @@ def _id_pattern(text: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
+#: More guesses than anybody would look at; one that is nobody's is enough to doubt.
+_MOST_GUESSED = 500
+
+
 class Ordinary:
     """An agent by its spec: `ports.AgentAdapter`."""
 
@@ -47,8 +51,9 @@ class Ordinary:
         #: The words of a subcommand that is given the conversation: `threads continue`.
         self._leading = tuple(spec.resume[: spec.resume.index(ID)]) if ID in _split(spec.resume)[0] else ()
         undeclared = (f"{word} <id>" for word in sorted(self.named_by) if word.startswith("-"))
+        forms = (line for form in (spec.resume, spec.fresh) for line in _declared(form))
         #: The options that act once. One that is declared too keeps the arity it was declared with.
-        self._dropped = (*undeclared, *spec.drop)
+        self._dropped = (*forms, *undeclared, *spec.drop)
 
     # -- its command line ---------------------------------------------------------------------------------------
 
@@ -86,6 +91,8 @@ class Ordinary:
             if argument.name in options and argument.values and self.is_conversation(argument.values[-1]):
                 return argument.values[-1]
         words = [argument.values[0] for argument in arguments if argument.name is None]
+        if self.spec.resume[:1] == (ID,) and words and self.is_conversation(words[0]):
+            return words[0]
         for before in (*((word,) for word in self.named_by), self._leading):
             place = len(before)
             if before and tuple(words[:place]) == before and place < len(words) and self.is_conversation(words[place]):
@@ -122,29 +129,41 @@ class Ordinary:
     def identify(self, sighting: Sighting, host: HostView) -> Sequence[Identity]:
         """Return the conversation the command line names, then those written since the process began."""
         process = sighting.process
-        case = Case(self.name, lambda conversation, evidence: self._about(conversation, evidence, process, host))
+        # A transcript's path says nothing of the directory the agent worked in.
+        case = Case(
+            self.name,
+            lambda conversation, evidence: self._about(conversation, evidence, process, host),
+            place="anywhere",
+        )
         named = self.named(process)
-        others = [candidate for candidate in self._written_since(process, host) if candidate[1] != named]
+        since, complete = self._written_since(process, host)
+        others = [candidate for candidate in since if candidate[1] != named]
+        if not complete:
+            case.note("there are too many transcripts to look at all")
         if named is None:
             case.note("the command line names none")
             return case.closed(case.guesses(others))
         written = next((found.written_at for found in self.transcripts(named, process, host)), None)
         lost = bool(self.spec.transcripts) and written is None and not self.spec.fresh
-        return case.closed(case.launched(named, others, lost=lost, written_at=written))
+        return case.closed(case.launched(named, others, lost=lost, doubtful=not complete, written_at=written))
 
-    def transcripts(self, conversation: str | None, process: Process, host: HostView) -> list[Found]:
-        """Return the files of a conversation, or of every one, newest first."""
-        named = re.escape(conversation) if conversation is not None else self.spec.id
+    def transcripts(self, conversation: str, process: Process, host: HostView) -> list[Found]:
+        """Return the files of a conversation, newest first."""
         home = process.environ.get("HOME") or host.home
-        found = find_files(self.spec.transcripts, named, home=home, environ=process.environ, host=host)
-        return sorted(found, key=lambda each: each.written_at, reverse=True)
+        return files_of(self.spec.transcripts, conversation, home=home, environ=process.environ, host=host)
 
-    def _written_since(self, process: Process, host: HostView) -> list[Candidate]:
+    def _written_since(self, process: Process, host: HostView) -> tuple[list[Candidate], bool]:
+        """The newest conversations written since the process began, and whether all there are were looked at."""
+        home = process.environ.get("HOME") or host.home
+        everything, complete = find_files(
+            self.spec.transcripts, self.spec.id, home=home, environ=process.environ, host=host
+        )
         newest: dict[str, Candidate] = {}
-        for found in self.transcripts(None, process, host):
-            if found.written_at >= process.started_at:
-                newest.setdefault(found.id, (found.written_at, found.id))
-        return list(newest.values())
+        for found in everything:
+            if found.written_at < process.started_at or len(newest) >= _MOST_GUESSED:
+                break
+            newest.setdefault(found.id, (found.written_at, found.id))
+        return list(newest.values()), complete
 
     def _about(self, conversation: str, evidence: Evidence, process: Process, host: HostView) -> About:
         if not self.spec.transcripts:
@@ -177,6 +196,16 @@ def _before_id(form: Sequence[str]) -> list[str]:
         if word.endswith(f"={ID}"):
             return [word.removesuffix(f"={ID}")]
     return []
+
+
+def _declared(form: Sequence[str]) -> list[str]:
+    """The options of a form as `--help` would print them: what is put in again must be taken out first."""
+    following = (*form[1:], "-")
+    return [
+        word.partition("=")[0] + ("" if "=" not in word and after.startswith("-") else " <value>")
+        for word, after in zip(form, following, strict=False)
+        if word.startswith("-")
+    ]
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:

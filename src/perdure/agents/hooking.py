@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from os.path import isabs, join
+from os.path import join
 
 from msgspec import Struct
 
@@ -70,10 +70,10 @@ class HookFacts(Struct, frozen=True, kw_only=True):
     note: str = ""
 
     def home(self, environ: Mapping[str, str], user_home: str) -> str:
-        """Return the agent's config home."""
+        """Return the agent's config home; a relative one is meant from wherever the agent is started."""
         for variable, below in self.variables:
             if chosen := environ.get(variable):
-                return join(chosen if isabs(chosen) else join(user_home, chosen), below).rstrip("/")
+                return join(chosen, below).rstrip("/") or "/"
         return join(user_home, self.usual_home)
 
 
@@ -85,18 +85,21 @@ def shell_quoted(text: str) -> str:
 def record_line(directory: str, event: str, *, pid: str = "$PPID", marked: bool = True) -> str:
     """Return the line that keeps what comes in as the newest record of `event` of process `pid`.
 
-    It is run by any POSIX shell, says nothing, always succeeds, and only swallows its input when the directory is
-    gone. The record's name is `<pid>-<event>`, inside tmux followed by `.<server's pid>.<pane's number>`; one of the
-    same name is replaced, so there are never more than events. It appears whole or not at all.
+    It is run by any POSIX shell, says nothing, always succeeds, and reads all of its input, also when it cannot keep
+    it: an agent that writes to somebody who has gone may die of it. The record's name is `<pid>-<event>`, inside tmux
+    followed by `.<server's pid>.<pane's number>`; one of the same name is replaced, so there are never more than
+    events. It appears whole or not at all. When the directory is gone, nothing is kept.
     """
     mark = f": {MARK}; " if marked else ""
     return (
-        f"{mark}d={shell_quoted(directory)}; p={pid}; s=${{TMUX%,*}}; "
+        # Around all of it: a shell may have been told to say what it does.
+        f"{{ {mark}d={shell_quoted(directory)}; p={pid}; s=${{TMUX-}}; s=${{s%,*}}; "
+        # Variables somebody made up must not lose the record, nor give it a name that is not known again.
+        "case $p in ''|*[!0-9]*) p=$PPID;; esac; "
         f"f=$p-{event}${{TMUX_PANE:+.${{s##*,}}.${{TMUX_PANE#%}}}}; "
-        # Only a variable somebody made up has a slash in it; without this the record would be lost.
-        f"case $f in */*) f=$p-{event};; esac; "
-        'if [ -d "$d" ]; then umask 077; t=$d/.$f.$$; { cat >"$t" && mv -f "$t" "$d/$f"; } || rm -f "$t"; '
-        "else cat; fi >/dev/null 2>&1; exit 0"
+        f"case $f in *[!0-9A-Za-z_.-]*) f=$p-{event};; esac; "
+        'if [ -d "$d" ]; then umask 077; t=$d/.$f.$$; { cat >"$t" && mv -f "$t" "$d/$f"; } || { rm -f "$t"; cat; }; '
+        "else cat; fi; exit 0; } >/dev/null 2>&1"
     )
 
 

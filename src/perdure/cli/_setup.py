@@ -48,6 +48,11 @@ class Setup:
 
             named = bool(os.environ.get("PERDURE_CONFIG"))
             self._config = read_config(self.config_path, home=self.me.home, required=named)
+            if self._config.agents:
+                from perdure.agents import clashes
+
+                for sentence in clashes(self._config.agents):
+                    print(f"perdure: {sentence}", file=sys.stderr)
         return self._config
 
     @property

@@ -50,23 +50,54 @@ def parse_config(raw: bytes, path: str) -> Config:
 
 def _read_agents(tables: object, path: str) -> dict[str, AgentSpec]:
     """Return the agents a user added; each mistake in them is named, with the agent it is about."""
+    if not isinstance(tables, dict):
+        raise ConfigError(f"The configuration {path} is wrong: agents must be tables, such as [agents.mine].")
     if not tables:
         return {}
     from perdure.model.agent_check import mistakes
 
-    if not isinstance(tables, dict):
-        raise ConfigError(f"The configuration {path} is wrong: agents must be tables, such as [agents.mine].")
     agents, wrong = {}, []
     for name, table in tables.items():
         try:
             agents[name] = msgspec.convert(table, AgentSpec)
         except msgspec.ValidationError as error:
-            wrong.append(f"[agents.{name}]: {error}")
+            wrong.append(f"[agents.{_shown(name)}]: {_sentence(str(error))}")
         else:
-            wrong += [f"[agents.{name}]: {what}" for what in mistakes(name, agents[name])]
+            wrong += [f"[agents.{_shown(name)}]: {what}" for what in mistakes(name, agents[name])]
+    binaries = [binary for spec in agents.values() for binary in set(spec.binaries)]
+    for binary in sorted({each for each in binaries if binaries.count(each) > 1}):
+        wrong.append(f"two of its agents have the program {binary!r}")
     if wrong:
         raise ConfigError("\n".join(f"The configuration {path} is wrong: {each}." for each in wrong))
     return agents
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() and " " not in name else repr(name)
+
+
+_KINDS = {
+    "str": "a text",
+    "array": "a list",
+    "object": "a table",
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+}
+
+
+def _sentence(error: str) -> str:
+    """Say in words what msgspec says of a field."""
+    import re
+
+    if found := re.fullmatch(r"Expected `([a-z]+)`, got `([a-z]+)`(?: - at `\$\.?([^`]*)`)?", error):
+        expected, got, where = found.groups()
+        return f"{where or 'it'} must be {_KINDS.get(expected, expected)}, not {_KINDS.get(got, got)}"
+    if found := re.fullmatch(r"Object contains unknown field `([^`]*)`(?: - at `\$\.?([^`]*)`)?", error):
+        return f"there is no field {found[1]!r}" + (f" in {found[2]}" if found[2] else "")
+    if found := re.fullmatch(r"Object missing required field `([^`]*)`(?: - at `\$\.?([^`]*)`)?", error):
+        return f"{found[1]} is missing" + (f" in {found[2]}" if found[2] else "")
+    return error
 
 
 def _checked(config: Config, path: str) -> Config:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 
 from perdure.model.agent import BOTTOM, ID, IN_TITLE, LAST, TITLE, AgentSpec, ScreenRule
@@ -14,7 +15,13 @@ _RULE = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 _OPTION = re.compile(r"--?[^\s,=<\[-][^\s,=<\[]*(?:, --?[^\s,=<\[-][^\s,=<\[]*)*(?: (?:<[^<>]+>|\[[^\[\]]+\]))?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: Programs that run others: an agent by such a name would be every script on the machine.
-_RUNNERS = frozenset("sh bash dash zsh fish node nodejs bun deno python python3 env sudo tmux ssh".split())
+_RUNNERS = frozenset(
+    """
+    sh bash dash zsh fish ksh tcsh node nodejs npm npx bun bunx deno tsx python pypy uv uvx pipx perl ruby java
+    env sudo doas su nohup nice timeout xargs script watch tmux screen ssh docker podman
+    """.split()
+)
+_BINARY = re.compile(r"[\w.+@][\w.+@-]*")
 _REASONS = frozenset({"permission", "question", "limit"})
 _MOST_LINES = 60
 
@@ -22,7 +29,7 @@ _MOST_LINES = 60
 def mistakes(name: str, spec: AgentSpec) -> Iterator[str]:
     """Yield what is wrong, each a clause that follows `[agents.NAME]: `."""
     if not _NAME.fullmatch(name):
-        yield "its name must be small letters, digits, - and _, and begin with a letter"
+        yield "its name must be at most 32 small letters, digits, - and _, and begin with a letter"
     yield from _program(spec)
     yield from _patterns(spec)
     yield from _command_line(spec)
@@ -45,9 +52,9 @@ def _program(spec: AgentSpec) -> Iterator[str]:
     if not spec.binaries:
         yield "binaries names no program, so nothing could be recognised"
     for binary in spec.binaries:
-        if not binary or "/" in binary:
-            yield f"binaries has {binary!r}; give the program's name without directories"
-        elif binary in _RUNNERS:
+        if not _BINARY.fullmatch(binary):
+            yield f"binaries has {binary!r}; give the program's name without directories, blanks and wildcards"
+        elif binary.rstrip("0123456789.") in _RUNNERS:
             yield f"binaries has {binary!r}, which runs other programs: give the name of the agent's own script"
     for package in spec.packages:
         if len(package.strip("/")) < 2 or not (package.startswith("/") and package.endswith("/")):
@@ -57,9 +64,9 @@ def _program(spec: AgentSpec) -> Iterator[str]:
 
 
 def _patterns(spec: AgentSpec) -> Iterator[str]:
-    wrong = _not_a_pattern(spec.id)
+    wrong = _not_a_pattern(spec.id) or _not_a_pattern(f"(?:{spec.id})")
     if wrong:
-        yield f"id is no regular expression: {wrong}"
+        yield f"id is no regular expression that can be part of another: {wrong}"
     elif any(re.fullmatch(spec.id, text) for text in ("", "-", "--help", "-x")):
         yield "id must fit neither an empty text nor one that begins with a dash, for that would be an option"
     elif re.compile(spec.id).groups:
@@ -80,6 +87,15 @@ def _command_line(spec: AgentSpec) -> Iterator[str]:
     for field, words in (("resume", spec.resume), ("fresh", spec.fresh)):
         if words and sum(word.count(ID) for word in words) != 1:
             yield f"{field} must hold {ID} once, where the conversation's id goes"
+        elif words and not any(word == ID or re.fullmatch(rf"--?[^=]+={re.escape(ID)}", word) for word in words):
+            yield f"{field} must hold {ID} as a word of its own or after an option and =, so that it is found again"
+        if "--" in words:
+            yield f"{field} must not hold --, after which no option comes back"
+    for form in spec.not_agents:
+        if not form.split():
+            yield "not_agents has an empty word, which would be every run of it"
+        elif tuple(form.split()) == spec.resume[: len(form.split())] or form in (*spec.resume, *spec.fresh):
+            yield f"not_agents has {form!r}, with which a conversation is brought back: it would not be known again"
     for word in spec.named_by:
         if not word or word == "--" or any(char.isspace() for char in word):
             yield f"named_by has {word!r}, which is neither an option nor a word"
@@ -121,7 +137,30 @@ def _rule(rule: ScreenRule) -> Iterator[str]:
 
 def _not_a_pattern(text: str) -> str | None:
     try:
-        re.compile(text)
-    except (re.error, RecursionError, OverflowError) as error:
+        with warnings.catch_warnings():
+            # What Python only warns of today is an ambiguity its writer should know about.
+            warnings.simplefilter("error")
+            re.compile(text)
+    except (re.error, RecursionError, OverflowError, Warning) as error:
         return str(error)
-    return None
+    return "a repetition within a repetition can take forever" if _may_explode(text) else None
+
+
+def _may_explode(text: str) -> bool:
+    """Whether something without an end is repeated without an end, or alternatives are: `(a+)+`, `(a|a)*`.
+
+    What such a pattern does not fit it may try for years, and the machine would not be saved meanwhile.
+    """
+    text = re.sub(r"\\.", "x", text)
+    text = re.sub(r"\[\^?\]?[^\]]*\]", "x", text)
+    while group := re.search(r"\((?:\?(?:[:=!]|<[=!]|P?<\w+>))?([^()]*)\)([*+]|\{\d*,\}|\{\d*,\d{3,}\})?", text):
+        endless = re.search(r"[*+]|\{\d*,\}", group[1]) is not None
+        if group[2] and (endless or "|" in group[1]):
+            return True
+        # What is in the group counts for the one around it.
+        text = (
+            text[: group.start()]
+            + ("x*" if endless or group[2] else "x|x" if "|" in group[1] else "x")
+            + text[group.end() :]
+        )
+    return False

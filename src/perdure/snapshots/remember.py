@@ -141,7 +141,7 @@ def weighed(claims: Sequence[Identity], held: Collection[str | None]) -> list[Id
 def _weigh(claim: Identity, others: Sequence[str | None]) -> Identity:
     if claim.evidence is not Evidence.ARGV or not claim.certain or not others:
         return claim
-    reasons = (f"{other} was written in this directory since, perhaps by this process" for other in others)
+    reasons = (f"{other} was written since, perhaps by this process" for other in others)
     return msgspec.structs.replace(claim, certain=False, because=(*claim.because, *reasons))
 
 

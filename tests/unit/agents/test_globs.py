@@ -16,7 +16,7 @@ def host(tmp_path: object) -> DirectoryHost:
 
 
 def found(host: DirectoryHost, *patterns: str, id: str = r"\d+", **environ: str) -> set[tuple[str, str]]:
-    return {(each.id, each.path) for each in find_files(patterns, id, home="/home/dev", environ=environ, host=host)}
+    return {(each.id, each.path) for each in find_files(patterns, id, home="/home/dev", environ=environ, host=host)[0]}
 
 
 def test_stars_ids_homes_and_variables(host: DirectoryHost) -> None:
@@ -39,7 +39,7 @@ def test_what_cannot_be_looked_for_finds_nothing(host: DirectoryHost) -> None:
 
 def test_a_file_two_patterns_fit_comes_once(host: DirectoryHost) -> None:
     host.write("/srv/1.log", "x")
-    assert len(list(find_files(["/srv/{id}.log", "/srv/{id}.*"], r"\d+", home="/", environ={}, host=host))) == 1
+    assert len(find_files(["/srv/{id}.log", "/srv/{id}.*"], r"\d+", home="/", environ={}, host=host)[0]) == 1
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.agents import Roster, adapters, agent_of
+from perdure.agents import Roster, adapters, agent_of, clashes
 from perdure.agents._spec import Ordinary
-from perdure.errors import ConfigError
 from perdure.model.agent import AgentSpec, ScreenRule
+from perdure.model.agent_check import mistakes
 from perdure.model.identity import Evidence, Identity
 from perdure.model.process import Command
 from perdure.model.screen import Screen, State
@@ -202,8 +203,61 @@ def test_an_added_agent_stands_behind_those_that_come_with_the_program() -> None
     known = adapters({"ren": SPEC})
     assert known[:-1] == adapters()
     assert known[-1].name == "ren"
-    with pytest.raises(ConfigError, match="another name"):
-        adapters({"claude": SPEC})
+
+
+def test_one_that_clashes_is_said_and_stands_back() -> None:
+    twice = msgspec.structs.replace(SPEC, binaries=("ren", "claude"))
+    assert adapters({"claude": SPEC}) == adapters()
+    assert list(clashes({"ren": SPEC})) == []
+    assert ["left out" in each for each in clashes({"claude": SPEC})] == [True]
+    assert ["that is the agent claude" in each for each in clashes({"ren": twice})] == [True]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        ("{id}",),
+        ("--open", "{id}", "--no-banner"),
+        ("--resume", "--id", "{id}"),
+        ("--mode", "chat", "--open={id}"),
+        ("threads", "continue", "{id}", "--quiet"),
+    ],
+)
+def test_any_form_that_is_allowed_is_found_again_and_put_in_once(form: tuple[str, ...]) -> None:
+    spec = AgentSpec(binaries=("ren",), keep=("-m <name>",), resume=form)
+    assert list(mistakes("ren", spec)) == []
+    agent = Ordinary("ren", spec)
+    identity = Identity(agent="ren", conversation=ID)
+    first = agent.resume(identity, Command(argv=("ren", "-m", "x", "--resume", "--no-banner"), cwd="/"))
+    assert first is not None
+    assert agent.resume(identity, first) == first
+    assert agent.named(process(*first.argv)) == ID
+    assert "-m" in first.argv
+
+
+def test_many_transcripts_are_all_looked_at_and_too_many_are_doubted(
+    host: DirectoryHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = AgentSpec(binaries=("ren",), id=r"\d+", resume=("--open", "{id}"), transcripts=("~/.ren/{id}.log",))
+    agent = Ordinary("ren", spec)
+    for number in range(50):
+        host.write(f"/home/dev/.ren/{number}.log", "x", at=BEFORE)
+    seen = Seen(process("ren", "--open", "7"))
+    assert agent.identify(seen, host)[0].certain
+    monkeypatch.setattr("perdure.agents._globs.MOST", 20)
+    doubtful = agent.identify(seen, host)[0]
+    assert (doubtful.conversation, doubtful.certain) == ("7", False)
+    assert "there are too many transcripts to look at all" in doubtful.because
+
+
+def test_an_id_never_leads_out_of_its_directory(host: DirectoryHost) -> None:
+    spec = AgentSpec(binaries=("ren",), id=r"[^-].*", resume=("--open", "{id}"), transcripts=("~/.ren/{id}",))
+    host.write("/home/dev/secret", "x")
+    host.write("/home/dev/.ren/a", "x")
+    agent = Ordinary("ren", spec)
+    assert agent.transcripts("../secret", process("ren"), host) == []
+    assert agent.transcripts("..", process("ren"), host) == []
+    assert len(agent.transcripts("a", process("ren"), host)) == 1
 
 
 def test_a_subcommand_of_several_words_is_known_by_all_of_them() -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from perdure.model.agent import AgentSpec, ScreenRule
 from perdure.model.agent_check import mistakes
@@ -48,6 +50,19 @@ def test_a_name_that_would_not_do(name: str) -> None:
         ({"binaries": ()}, "names no program"),
         ({"binaries": ("/usr/bin/ren",)}, "without directories"),
         ({"binaries": ("",)}, "without directories"),
+        ({"binaries": ("-bash",)}, "without directories"),
+        ({"binaries": ("r*n",)}, "wildcards"),
+        ({"binaries": ("python3.11",)}, "runs other programs"),
+        ({"binaries": ("npx",)}, "runs other programs"),
+        ({"id": "(?i)[a-f]+"}, "part of another"),
+        ({"id": "(?:a+)+b"}, "can take forever"),
+        ({"id": "x(?:a|a)*"}, "can take forever"),
+        ({"signs": ("(x+x+)+y",)}, "can take forever"),
+        ({"resume": ("--open", "chat:{id}")}, "a word of its own"),
+        ({"resume": ("-o{id}",)}, "a word of its own"),
+        ({"resume": ("--", "{id}")}, "must not hold --"),
+        ({"not_agents": ("",)}, "an empty word"),
+        ({"not_agents": ("open",)}, "would not be known again"),
         ({"binaries": ("python3",)}, "runs other programs"),
         ({"packages": ("cli",)}, "between slashes"),
         ({"packages": ("/",)}, "between slashes"),
@@ -109,3 +124,30 @@ def test_two_rules_of_one_name_are_named() -> None:
     assert list(mistakes("ren", msgspec.structs.replace(GOOD, screen=(rule, rule)))) == [
         "two screen rules are called 'busy'"
     ]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
+        r"ses_[A-Za-z0-9]+",
+        r"\d{8}_\d{6}_[0-9a-f]{6}",
+        r"(?:a|b)c+",
+        r"[(+]+\(a+\)+",
+        r"(?:T-)?[0-9]+(?:\.[0-9]{1,3}){0,2}",
+    ],
+)
+def test_patterns_that_end_are_let_be(pattern: str) -> None:
+    assert list(mistakes("ren", msgspec.structs.replace(GOOD, signs=(pattern + "!",)))) == []
+
+
+@pytest.mark.parametrize("pattern", [r"(a+)+", r"(?:a*)*b", r"((a+)b)+", r"(a|aa)+$", r"(?:x{1,})*", r"((a|b))*c"])
+def test_patterns_that_may_not_are_named(pattern: str) -> None:
+    rule = ScreenRule(id="busy", match=pattern, state="busy")
+    found = list(mistakes("ren", msgspec.structs.replace(GOOD, screen=(rule,))))
+    assert any("forever" in each for each in found)
+
+
+@given(st.text(alphabet="ab()[]|*+?{},1\\^$.:", max_size=20))
+def test_any_text_gets_an_answer(text: str) -> None:
+    list(mistakes("ren", msgspec.structs.replace(GOOD, id=text, signs=(text,))))

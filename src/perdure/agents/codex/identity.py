@@ -226,7 +226,7 @@ class Search:
 
     def _found_since(self) -> list[tuple[datetime, str]]:
         pattern = join(self._home, "sessions/*/*/*/rollout-*{id}.jsonl")
-        every = find_files((pattern,), UUID, home=self._home, environ={}, host=self._host)
+        every, _ = find_files((pattern,), UUID, home=self._home, environ={}, host=self._host)
         since = [each for each in every if each.written_at >= self._process.started_at]
         found = []
         for each in since:
