@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.model.secrets import HIDDEN, is_secret_name, is_secret_value, redact_argv, redact_text
+from perdure.model.secrets import HIDDEN, is_secret_name, is_secret_value, mask_text, redact_argv, redact_text
 
 SECRET_NAMES = [
     *("API_KEY OPENAI_API_KEY ANTHROPIC_AUTH_TOKEN GH_TOKEN AWS_SECRET_ACCESS_KEY DB_PASSWORD MYSQL_PWD".split()),
@@ -29,6 +29,19 @@ SECRET_VALUES = [
     "AIza" + "a1B2" * 9,
     "hf_" + "a1B2" * 6,
     "eyJ" + "hbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxIn0" + ".abc-_123",
+    *(
+        prefix + "a1B2" * 10
+        for prefix in (
+            *("gsk_ xai- pplx- csk- fw_ r8_ lin_api_ nvapi- ya29. GOCSPX- pypi-Ag".split()),
+            *("dckr_pat_ hvs. tskey-auth- xapp-1- whsec_".split()),
+        )
+    ),
+    *(prefix + "0a1b2c3d" * 4 for prefix in ("dop_v1_", "shpat_", "dapi")),
+    "SG." + "a1B2" * 5 + "." + "a1B2" * 10,
+    "AGE-SECRET-" + "KEY-1" + "A1B2" * 12,
+    "123456789:" + "AA" + "a1B-_2c" * 4 + "a1B2c",
+    "https://hooks." + "slack.com/services/" + "T0A1B2C3D/B0A1B2C3D/" + "a1B2" * 6,
+    "-----BEGIN PGP PRIVATE " + "KEY BLOCK-----\nlQIGBF\n-----END PGP PRIVATE " + "KEY BLOCK-----",
     "-----BEGIN RSA PRIVATE " + "KEY-----\nMIIE\n-----END RSA PRIVATE " + "KEY-----",
 ]
 PROSE = [
@@ -44,6 +57,18 @@ PROSE = [
     "résumé of the session — №42",
     'say "yes": "no" or "maybe"',
     "Steps: one; two; three",
+    "the token: it is refreshed, and the key: it never is",
+    "Token: expired. Password: required, Secret: undisclosed",
+    "tokens: 12,345 (12.3k of 200k), max_tokens: 4096, token = 12345678",
+    "def login(token: AccessToken, password: str, api_key: str | None = None) -> Session:",
+    "api_key = os.environ['SERVICE']; token = get_token(1); password = $PASSWORD; secret: ${SECRET_1}",
+    "token: /home/dev/.config/token1, key: ~/.ssh/id_ed25519, auth: https://example.com/a1b2c3d4",
+    'key = "Enter", keys: "ctrl+x1"',
+    "cache key: 3f2a9c1d4e5b, session key: 01890a5d-ac96-774b-bcce-b302099a8057",
+    "conversation: 01890a5d-ac96-774b-bcce-b302099a8057, session = ses_4f1a2B3c4D5e6F7g8H",
+    "commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904 and aGVsbG8gd29ybGQgaGVsbG8gd29ybGQ=",
+    "set token limits and set -x first; pplx-70b-online-chat-with-tools, fw_update_configuration_manager",
+    "if token == accessToken1: key::KeyBinding1",
 ]
 
 
@@ -144,6 +169,21 @@ def test_no_secret_survives_in_a_command_line(
         'agent --settings \'{"API_KEY": "a\\\\", "password" : "b \\" hunter2"}\'',
         '"agent --settings \'{\\"API_KEY\\":\\"b \\\\\\" hunter2\\"}\'"',
         '"agent --settings \'{\\"env\\": {\\"API_KEY\\":\\"hunter2\\"}}\'"',
+        "config api_key: hunter2",
+        'config api_key = "hunter2"',
+        "aws_secret_access_key = hunter2/K7MDENG+bPxRfi",
+        "use token: hunter2aB3",
+        "log: Password: hunter2!",
+        "print {'api_key': 'hunter2'}",
+        "│   x-api-key: hunter2   │",
+        "- authorization: Token hunter2",
+        "yaml client_secret: 'two hunter2 words'",
+        'cut apiKey: "hunter2-and-more',
+        "curl BEARER hunter2aB3",
+        "> Cookie: a=hunter2; b=hunter2",
+        "fish set -gx OPENAI_API_KEY hunter2",
+        "csh setenv OPENAI_API_KEY 'hunter2 too'",
+        "tmux set-environment -g GH_TOKEN hunter2",
     ],
 )
 def test_a_secret_in_a_longer_text_is_found(text: str) -> None:
@@ -175,3 +215,39 @@ def test_harmless_arguments_come_back_exactly() -> None:
 
 def test_a_flag_after_a_bare_secret_flag_is_a_flag() -> None:
     assert redact_argv(("run", "--ask-password", "--verbose")) == ("run", "--ask-password", "--verbose")
+
+
+@pytest.mark.parametrize(
+    "text", [*SECRET_VALUES, "a token: hunter2aB3 b", "run --token 'a hunter2' b", "x://u:hunter2@h"]
+)
+def test_a_mask_changes_only_the_characters_of_the_secret(text: str) -> None:
+    for each in (text, f"one\n  {text}\ntwo"):
+        masked = mask_text(each)
+        assert len(masked) == len(each)
+        assert all(new in (old, "*") for new, old in zip(masked, each, strict=True))
+        assert "hunter2" not in masked
+        assert text not in masked
+        assert masked.count("\n") == each.count("\n")
+
+
+@given(st.one_of(st.sampled_from(PROSE), st.text(max_size=80), VALUES.map("a --key {}\nb".format)))
+def test_a_mask_keeps_every_position(text: str) -> None:
+    masked = mask_text(text)
+    assert len(masked) == len(text)
+    assert all(new in (old, "*") for new, old in zip(masked, text, strict=True))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *(
+            "key: key:key: token: token=' api_key=\" password:' sk- gsk_ ya29. SG.a. 12345678: set\t-x a- eyJ".split(
+                " "
+            )
+        ),
+        *('key: \\"|set -x |set -x A |Cookie: a=b;|token: aB|-----BEGIN A |token: a-|password: a.'.split("|")),
+    ],
+)
+def test_no_repetition_takes_long(part: str) -> None:
+    """Anything quadratic would take minutes here; without it, all of them take a second or two."""
+    redact_text(part * (400_000 // len(part)))
