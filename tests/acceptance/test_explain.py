@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 
 import pytest
 
 from tests.acceptance.fake_agent import ANOTHER, CONVERSATION, FakeAgent
-from tests.acceptance.kit import only_json, sentence, settle, wait_for
+from tests.acceptance.kit import configure, only_json, sentence, settle, wait_for
 from tests.conftest import PrivateHome
 from tests.contract.agents import samples
 from tests.perdure_cli import Perdure
@@ -22,6 +24,25 @@ Make = Callable[..., FakeAgent]
 VERSION = "claude-code-2.1.325"
 KEY = "sk-" + "a1b2c3d4" * 4
 APPROVAL = os.path.join(samples.FOLDER, VERSION, "screens", "approval-bash.txt")
+
+#: An agent whose waiting shows in the title and in the last line.
+ECHO = """
+[agents.echo]
+binaries = ["echo-agent"]
+resume = ["--open", "{id}"]
+
+[[agents.echo.screen]]
+id = "title"
+region = "title"
+match = "^Waiting"
+state = "busy"
+
+[[agents.echo.screen]]
+id = "line"
+region = "last"
+match = "^> Waiting"
+state = "busy"
+"""
 
 
 @linux
@@ -62,12 +83,100 @@ def test_a_pane_without_an_agent_says_so(perdure: Perdure, tmux: TmuxServer) -> 
         (("--screen", APPROVAL, "--agent", "nobody"), 3),
         (("--screen", ""), 2),
         (("--screen", "/"), 1),
+        (("--screen", APPROVAL, "--agent", ""), 2),
     ],
 )
 def test_wrong_arguments_get_their_code(perdure: Perdure, args: tuple[str, ...], code: int) -> None:
     ran = perdure("explain", *args)
     assert ran.code == code
     assert sentence(ran)
+
+
+def test_messages_name_what_was_wrong(perdure: Perdure, private_home: PrivateHome) -> None:
+    assert "both" in sentence(perdure("explain", "a", "--screen", APPROVAL)).lower()
+    assert "--agent" in sentence(perdure("explain", "--screen", APPROVAL, "--agent", ""))
+    nowhere = os.path.join(private_home.root, "nowhere")
+    ran = perdure("explain", "a", "--socket", nowhere)
+    assert ran.code == 3
+    assert "No server" in sentence(ran)
+    assert nowhere in sentence(ran)
+
+
+def test_a_pane_that_may_be_on_a_hung_server_is_not_denied(
+    perdure: Perdure, tmux_server: Callable[[str], TmuxServer], private_home: PrivateHome
+) -> None:
+    configure(private_home, "[tmux]\ntimeout_seconds = 1\n")
+    hung, healthy = tmux_server("hung"), tmux_server("zz-healthy")
+    hung.run("new-session", "-d", "-s", "one")
+    healthy.run("new-session", "-d", "-s", "two")
+    pid = hung.pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        ran = perdure("explain", "one")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert ran.code == 4
+    assert hung.socket in sentence(ran)
+    assert perdure("explain", "three").code == 3
+
+
+def test_a_screen_that_cannot_be_read_is_not_kept(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    tmux.run("new-session", "-d", "-s", "one")
+    settle(tmux)
+    folder, kept = os.path.join(private_home.root, "bin"), os.path.join(private_home.root, "kept")
+    os.makedirs(folder)
+    wrapper = os.path.join(folder, "tmux")
+    with open(wrapper, "w") as file:
+        file.write('#!/bin/sh\ncase "$*" in *capture-pane*) exit 1;; esac\nPATH=${PATH#*:} exec tmux "$@"\n')
+    os.chmod(wrapper, 0o755)
+    ran = perdure("explain", "one", "--record", kept, "--json", env={"PATH": f"{folder}:{os.environ['PATH']}"})
+    assert ran.code == 4
+    assert "%0" in sentence(ran)
+    said = only_json(ran)
+    assert said["recorded"] is None
+    assert said["screen"]["because"] == ["the screen could not be read"]
+    assert not os.path.exists(kept)
+
+
+@pytest.mark.parametrize("as_title", [True, False])
+def test_no_key_is_in_what_is_said_of_a_recorded_screen(
+    perdure: Perdure, private_home: PrivateHome, as_title: bool
+) -> None:
+    path = os.path.join(private_home.root, "screen.txt")
+    with open(path, "w") as file:
+        file.write("" if as_title else f"> Waiting for {KEY}\n")
+    configure(private_home, ECHO)
+    title = ("--title", f"Waiting for {KEY}") if as_title else ()
+    for form in ((), ("--json",)):
+        ran = perdure.ok("explain", "--screen", path, "--agent", "echo", *title, *form)
+        assert "Waiting for ***" in ran.out
+        assert f"the {'title' if as_title else 'last line'} says" in ran.out
+        assert KEY not in ran.out
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_pipe_by_name_is_not_waited_for(perdure: Perdure, private_home: PrivateHome, beside: bool) -> None:
+    path = os.path.join(private_home.root, "screen.txt")
+    if beside:
+        os.mkfifo(os.path.join(private_home.root, "screen.json"))
+        with open(path, "w") as file:
+            file.write("$ \n")
+    else:
+        os.mkfifo(path)
+    ran = perdure("explain", "--screen", path, timeout=20)
+    assert ran.code == (0 if beside else 1)
+    if not beside:
+        assert "regular file" in sentence(ran)
+
+
+def test_a_screen_from_a_process_substitution_is_judged(perdure: Perdure) -> None:
+    command = f"exec 9< <(sleep 0.2; cat '{APPROVAL}'); exec \"$@\" --screen /dev/fd/9"
+    done = subprocess.run(
+        ["bash", "-c", command, "-", *perdure.argv("explain", "--json")], capture_output=True, timeout=60, check=True
+    )
+    assert json.loads(done.stdout)["state"] == "attention"
 
 
 def test_a_target_of_several_panes_is_refused(perdure: Perdure, tmux: TmuxServer) -> None:
@@ -114,7 +223,7 @@ def test_a_recording_holds_no_key_and_no_home_and_is_judged_the_same(
     os.makedirs(folder)
     shown = os.path.join(private_home.root, "shown.txt")
     with open(APPROVAL, encoding="utf-8") as source, open(shown, "w", encoding="utf-8") as file:
-        file.write(f"key {KEY} in {private_home.home}/p\n" + source.read())
+        file.write(f"key {KEY} in {private_home.home}/p\n{'x' * 100} {KEY}\n" + source.read())
     script = os.path.join(folder, "claude")
     with open(script, "w") as file:
         file.write(f"#!/bin/sh\ncat '{shown}'\nwhile :; do sleep 1000; done\n")
@@ -127,7 +236,7 @@ def test_a_recording_holds_no_key_and_no_home_and_is_judged_the_same(
         assert said["recorded"] == os.path.join(kept, f"claude-attention-{number}")
     with open(f"{said['recorded']}.txt", encoding="utf-8") as file:
         text = file.read()
-    assert KEY not in text
+    assert not any(KEY[at : at + 6] in text for at in range(len(KEY) - 5)), "also where the terminal wrapped it"
     assert private_home.home not in text
     assert "/home/dev/p" in text
     with open(f"{said['recorded']}.json", encoding="utf-8") as file:

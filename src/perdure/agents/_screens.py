@@ -10,6 +10,8 @@ from perdure.model.agent import BOTTOM, LAST, TITLE, ScreenRule
 from perdure.model.screen import Screen, ScreenReading, State
 
 Regions = Mapping[str, Sequence[str]]
+#: How a region is called in a sentence, when not by its own name.
+_CALLED = {LAST: "last line"}
 
 
 @cache
@@ -42,10 +44,10 @@ def judge(
     passed: list[str] = []
     for rule in rules:
         region = _region(rule, screen, lines, regions or {})
-        name = f"{agent}.{rule.id}"
+        name, place = f"{agent}.{rule.id}", _CALLED.get(rule.region, rule.region)
         found = _found(rule, region)
         if found is None:
-            passed.append(f"{name}: nothing in the {rule.region} says so")
+            passed.append(f"{name}: nothing in the {place} says so")
             continue
         return ScreenReading(
             rule=name,
@@ -53,7 +55,7 @@ def judge(
             reason=rule.reason or None,
             frozen=not rule.state,
             confidence=rule.confidence,
-            because=(*passed, f"{name}: the {rule.region} says {found!r}"),
+            because=(*passed, f"{name}: the {place} says {found!r}"),
         )
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from perdure.host.users import run_as, user_by_uid
 from perdure.model.identity import Identity
 from perdure.model.screen import Screen
 from perdure.model.secrets import redact_argv, redact_text
+from perdure.model.snapshot import Missed
 from perdure.model.user import User
 from perdure.snapshots.explain import Verdict, judge, judge_anybodys, recognition, rejected
 from perdure.snapshots.identify import Seen
@@ -69,8 +71,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
-    if (args.target is None) == (args.screen is None):
+    if args.target is None and args.screen is None:
         raise UsageError("Name a pane, or a recorded screen with --screen FILE.")
+    if args.target is not None and args.screen is not None:
+        raise UsageError("Both a pane and --screen FILE were given; only one can be explained.")
+    if args.agent == "":
+        raise UsageError("--agent needs an agent's name.")
     if args.screen is not None:
         if args.record or args.socket or args.all_users:
             raise UsageError("--screen judges a file; --record, --socket and --all-users are about live panes.")
@@ -89,6 +95,7 @@ def _judge_file(setup: Setup, args: argparse.Namespace) -> int:
     screen = Screen(lines=recorded.lines, title=title)
     known, name = adapters(setup.config.agents), args.agent or recorded.agent
     verdict = judge(screen, _called(name, known)) if name else judge_anybodys(screen, known)
+    verdict = _without_secrets(verdict)
     if args.json:
         print_json(verdict)
     else:
@@ -110,18 +117,37 @@ def _explain_pane(setup: Setup, args: argparse.Namespace) -> int:
     missed = unanswered(looked)
     if missed and not captures:
         raise Unanswered(missed[0].message)
-    capture, pane = _find(captures, args.target)
+    if args.socket is not None and not captures:
+        raise NotFound(next(each.message for each in looked if isinstance(each, Missed)))
+    capture, pane = _found(captures, args.target, missed)
     explanation, lines = _explain(setup, capture, pane)
     path = None
-    if args.record is not None:
-        path = write_recording(args.record, lines, explanation.title, explanation.screen, home=setup.me.home)
+    if args.record is not None and lines is not None:
+        path = write_recording(
+            args.record, lines, explanation.title, explanation.screen, home=setup.me.home, width=pane.width
+        )
     if args.json:
         print_json({**msgspec.to_builtins(explanation), "recorded": path})
     else:
         _print(explanation)
         if path is not None:
             print(f"recorded      {printable(path)}.txt and .json")
-    return report(missed, one_socket=args.socket is not None)
+    code = report(missed, one_socket=args.socket is not None)
+    if lines is None:
+        where = f"{pane.id} on {printable(capture.server.socket)}"
+        print(f"perdure: The screen of {where} could not be read.", file=sys.stderr)
+    return code if lines is not None else 4
+
+
+def _found(captures: Sequence[Capture], target: str, missed: Sequence[Missed]) -> tuple[Capture, Pane]:
+    """Return the pane that is meant. That there is none can be said only when every server answered."""
+    try:
+        return _find(captures, target)
+    except NotFound as error:
+        if not missed:
+            raise
+        why = " ".join(each.message for each in missed)
+        raise Unanswered(f"Where an answer came from there is no pane {target!r}. {why}") from error
 
 
 def _find(captures: Sequence[Capture], target: str) -> tuple[Capture, Pane]:
@@ -139,7 +165,8 @@ def _find(captures: Sequence[Capture], target: str) -> tuple[Capture, Pane]:
     return found[0]
 
 
-def _explain(setup: Setup, capture: Capture, pane: Pane) -> tuple[Explanation, tuple[str, ...]]:
+def _explain(setup: Setup, capture: Capture, pane: Pane) -> tuple[Explanation, tuple[str, ...] | None]:
+    """Return the explanation, and the lines of the screen, None when they could not be read."""
     known = roster(setup.config.agents)
     details = capture.details.panes[pane.id]
     owner = _owner(setup, capture)
@@ -168,7 +195,7 @@ def _explain(setup: Setup, capture: Capture, pane: Pane) -> tuple[Explanation, t
         title=redact_text(details.title),
         screen=_without_secrets(verdict),
     )
-    return explanation, screen.lines
+    return explanation, lines
 
 
 def _owner(setup: Setup, capture: Capture) -> User:

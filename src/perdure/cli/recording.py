@@ -8,19 +8,33 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+import stat
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import msgspec
 from msgspec import Struct
 
 from perdure.errors import NotFound, PerdureError, UsageError
-from perdure.model.secrets import redact_text
+from perdure.model.secrets import mask_text, redact_text
 from perdure.snapshots.explain import Verdict
 
 #: More than any terminal shows.
 _MOST = 4 << 20
 _ESCAPES = re.compile(r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)|\[[0-9;:?<=>]*[ -/]*[@-~]|[()][A-Z0-9]|[ -/]*[0-~])")
 _HOME = "/home/dev"
+#: Pipes that whoever started us has opened for us: `<(command)`.
+_HANDED_OVER = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
+#: What is drawn around a text, or left beside it.
+_MARGIN = " \t\u00a0|│┃║▌▎▏▐▕┆┊╎╏┇┋"
+#: A program breaks a long word where its own margin is: so much of the room is filled then at least.
+_FILLED = 0.8
+#: Longer than any key.
+_LONGEST = 4096
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY[A-Z ]*-----|\Z)")
+# Its beginning has left the screen.
+_PRIVATE_KEY_REST = re.compile(r"\A[\s\S]*-----END [A-Z ]*PRIVATE KEY[A-Z ]*-----")
 
 
 class Recording(Struct, frozen=True, kw_only=True):
@@ -39,8 +53,7 @@ class _Label(Struct, frozen=True, kw_only=True):
 def read_recording(path: str) -> Recording:
     """Return the screen in a file, colours taken out, with title and agent from the `.json` beside it if there is one."""
     try:
-        with open(path, "rb") as file:
-            raw = file.read(_MOST + 1)
+        raw = _read(path, handed_over=path.startswith(_HANDED_OVER))
     except FileNotFoundError:
         raise NotFound(f"There is no file {path}.") from None
     except (OSError, ValueError) as error:
@@ -52,35 +65,47 @@ def read_recording(path: str) -> Recording:
     return Recording(lines=tuple(text.removesuffix("\n").split("\n")), title=label.title, agent=label.agent)
 
 
+def _read(path: str, *, handed_over: bool = False) -> bytes:
+    """Return what is in a file, a byte more than fits at most. A pipe by name is not waited for: it may have no writer."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        kind = os.fstat(file.fileno()).st_mode
+        if handed_over and stat.S_ISFIFO(kind):
+            os.set_blocking(file.fileno(), True)
+        elif not stat.S_ISREG(kind):
+            raise ValueError("it is no regular file")
+        return file.read(_MOST + 1)
+
+
 def _read_label(path: str) -> _Label:
     try:
-        with open(path, "rb") as file:
-            return msgspec.json.decode(file.read(_MOST), type=_Label)
+        return msgspec.json.decode(_read(path), type=_Label)
     except (OSError, ValueError):
         return _Label()  # a file of that name that is something else is none of ours
 
 
-def write_recording(directory: str, lines: Sequence[str], title: str, verdict: Verdict, *, home: str) -> str:
+def write_recording(
+    directory: str, lines: Sequence[str], title: str, verdict: Verdict, *, home: str, width: int
+) -> str:
     """Keep a screen with its verdict, without keys and the user's paths; return the path without its ending.
 
-    Nothing that is there already is written over.
+    `width` is the pane's. Nothing that is there already is written over, and what cannot be kept whole is not kept.
     """
     label = {
         "agent": verdict.agent,
-        "title": _impersonal(title, home),
+        "title": _impersonal(redact_text(title), home),
         "state": verdict.state,
         "reason": verdict.reason,
         "frozen": verdict.frozen,
         "rule": verdict.rule,
         "confidence": verdict.confidence,
     }
-    text = "\n".join(_impersonal(line, home) for line in lines) + "\n"
+    text = "\n".join(_impersonal(line, home) for line in without_keys(lines, width)) + "\n"
     stem = f"{verdict.agent or 'screen'}-{verdict.state or ('viewer' if verdict.frozen else 'unknown')}"
     try:
         os.makedirs(directory, exist_ok=True)
         path = _free(os.path.join(directory, stem))
-        _write_new(f"{path}.txt", text.encode(errors="replace"))
-        _write_new(f"{path}.json", msgspec.json.format(msgspec.json.encode(label), indent=2) + b"\n")
+        encoded = msgspec.json.format(msgspec.json.encode(label), indent=2) + b"\n"
+        _write_new({f"{path}.txt": text.encode(errors="replace"), f"{path}.json": encoded})
     except OSError as error:
         raise PerdureError(f"The screen cannot be kept in {directory}: {error.strerror}.") from error
     return path
@@ -93,14 +118,88 @@ def _free(stem: str) -> str:
     return f"{stem}-{number}"
 
 
-def _write_new(path: str, data: bytes) -> None:
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(data)
+def _write_new(files: Mapping[str, bytes]) -> None:
+    """Write all of these, or none."""
+    written: list[str] = []
+    try:
+        for path, data in files.items():
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                written.append(path)
+                file.write(data)
+    except OSError:
+        for path in written:
+            os.unlink(path)
+        raise
+
+
+def without_keys(lines: Sequence[str], width: int) -> list[str]:
+    """Return the lines of a screen so many columns wide, each as long as it was, with stars for what belongs to a key.
+
+    A key may go on in the next line, where the terminal or a program in its box broke it.
+    """
+    shown = [list(mask_text(line)) for line in _without_private_keys(lines)]
+    for glue in ("", " "):
+        for chain in _chains(lines, width):
+            joined = glue.join(lines[number][begin:end] for number, begin, end in chain)
+            at = 0
+            masked = mask_text(joined)
+            if masked == joined:
+                continue
+            for number, begin, end in chain:
+                for place in range(begin, end):
+                    if masked[at] == "*":
+                        shown[number][place] = "*"
+                    at += 1
+                at += len(glue)
+    return ["".join(line) for line in shown]
+
+
+def _without_private_keys(lines: Sequence[str]) -> list[str]:
+    text = "\n".join(lines)
+    for pattern in (_PRIVATE_KEY, _PRIVATE_KEY_REST):
+        text = pattern.sub(lambda match: re.sub(r"\S", "*", match[0]), text)
+    return text.split("\n")
+
+
+def _chains(lines: Sequence[str], width: int) -> Iterator[list[tuple[int, int, int]]]:
+    """Yield from every line that may go on in the next: the lines it may go on in, each with where its text is."""
+    places = [_text_place(number, line) for number, line in enumerate(lines)]
+    goes_on = [_goes_on(lines, one, two, width) for one, two in pairwise(places)]
+    for first, starts in enumerate(goes_on):
+        if not starts:
+            continue
+        last, length = first, 0
+        while last < len(goes_on) and goes_on[last] and length < _LONGEST:
+            length += places[last][2] - places[last][1]
+            last += 1
+        yield places[first : last + 1]
+
+
+def _text_place(number: int, line: str) -> tuple[int, int, int]:
+    """The line's number, and where in it the text begins and ends, without what is drawn around it."""
+    end = len(line.rstrip(_MARGIN))
+    return number, min(end, len(line) - len(line.lstrip(_MARGIN))), end
+
+
+def _goes_on(lines: Sequence[str], one: tuple[int, int, int], two: tuple[int, int, int], width: int) -> bool:
+    """Say whether a word may have been broken here: nothing more fits, and the next line is filled no further."""
+    if one[1] == one[2] or two[1] == two[2]:
+        return False
+    line, next_line = lines[one[0]], lines[two[0]]
+    drawn = line.rstrip()
+    room = _columns(drawn) - 1 if len(drawn) > one[2] else width
+    filled = _columns(line[: one[2]])
+    return filled >= room * _FILLED and filled + 1 >= _columns(next_line[: two[2]])
+
+
+def _columns(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def _impersonal(line: str, home: str) -> str:
-    """Return the line without keys, the user's home called otherwise, and what stands right of it still where it was."""
-    line = redact_text(line)
+    """Return the line with the user's home called otherwise, and what stands right of it still where it was."""
     if len(home) < 2:
         return line
     before, found, after = line.partition(home)
