@@ -277,12 +277,91 @@ def test_what_somebody_edited_is_theirs(perdure: Perdure, home: str) -> None:
         "claude": "edited",
         "opencode": "edited",
     }
-    for action in ("install", "uninstall"):
-        ran = perdure("hooks", action, "opencode", "claude", "--json")
-        assert ran.code == 6
-        assert results(ran) == {"claude": "refused", "opencode": "refused"}
-        assert f"{plugin} was edited; it was left as it is." in ran.err
+    ran = perdure("hooks", "install", "opencode", "claude", "--json")
+    assert ran.code == 6
+    assert results(ran) == {"claude": "refused", "opencode": "refused"}
+    assert f"{plugin} was edited; it was left as it is. Delete it or give it another name, and try again." in ran.err
+    assert f"{settings} has entries of perdure's that were edited: hooks.Stop[0]. Delete them by hand" in ran.err
     assert "// and mine" in read(plugin)
+
+
+def test_what_nobody_edited_goes_without_what_somebody_did(perdure: Perdure, home: str) -> None:
+    perdure.ok("hooks", "install", "claude", "qwen")
+    settings = f"{home}/.claude/settings.json"
+    write(settings, read(settings).replace("umask 077", "umask 022", 1))
+    ran = perdure("hooks", "uninstall", "claude", "qwen", "--json")
+    assert ran.code == 4
+    assert results(ran) == {"claude": "partly", "qwen": "removed"}
+    assert "hooks.Stop[0]. Delete them by hand and try again." in sentence(ran)
+    assert only_json(ran)["agents"][0]["files"] == [settings]
+    assert read(settings).count("perdure-hook") == 1
+    assert "umask 022" in read(settings)
+    ran = perdure("hooks", "diff", "claude")
+    assert ran.code == 4
+    assert "hooks.Stop[0]" in sentence(ran)
+    assert ran.out.count("\n+") > 5
+    ran = perdure("hooks", "install", "claude")
+    assert ran.code == 4
+    assert f"Changed: {settings}." in sentence(ran)
+    assert read(settings).count("perdure-hook") == 6
+
+
+def test_a_title_without_our_mark_is_not_ours(perdure: Perdure, home: str) -> None:
+    perdure.ok("hooks", "install", "codex")
+    config = f"{home}/.codex/config.toml"
+    write(config, "".join(line.partition(" # perdure-hook")[0] + "\n" for line in read(config).splitlines()))
+    before = everything(home)
+    assert states(perdure)["codex"] == "set by its owner"
+    assert results(perdure.ok("hooks", "install", "codex", "--json")) == {"codex": "unchanged"}
+    ran = perdure("hooks", "uninstall", "codex", "--json")
+    assert ran.code == 6
+    assert "has a terminal_title without perdure's mark" in sentence(ran)
+    assert "Delete it by hand" in sentence(ran)
+    assert everything(home) == before
+
+
+def test_a_home_that_depends_on_where_the_agent_starts_is_refused(perdure: Perdure, home: str) -> None:
+    relative = {"CLAUDE_CONFIG_DIR": ".claude"}
+    before = everything(home)
+    for action in ("install", "uninstall", "diff"):
+        ran = perdure("hooks", action, "claude", env=relative, cwd=home)
+        assert ran.code == 6
+        assert "claude is told to keep its files in '.claude'" in sentence(ran)
+    assert everything(home) == before
+    ran = perdure("hooks", "install", "--json", env=relative, cwd=home)
+    assert ran.code == 4
+    assert results(ran) == dict.fromkeys(AGENTS, "installed") | {"claude": "refused"}
+    (claude,) = only_json(perdure.ok("hooks", "status", "claude", "--json", env=relative))["agents"]
+    assert (claude["state"], claude["home"]) == ("not there", ".claude")
+
+
+def test_options_may_stand_anywhere(perdure: Perdure, home: str) -> None:
+    for args in (["--json", "install", "claude", "qwen"], ["install", "--json", "claude", "qwen"]):
+        assert set(results(perdure.ok("hooks", *args))) == {"claude", "qwen"}
+    assert results(perdure.ok("hooks", "uninstall", "claude", "--json", "qwen")) == {
+        "claude": "removed",
+        "qwen": "removed",
+    }
+
+
+def test_the_diff_shows_no_secrets(perdure: Perdure, home: str) -> None:
+    write(f"{home}/.claude/settings.json", '{\n  "env": {"ANTHROPIC_API_KEY": "sk-ant-api03-abcdefghijkl"}\n}\n')
+    write(f"{home}/.hermes/config.yaml", "api_key: abcdefghijklmnop\n")
+    for args in ([], ["--json"]):
+        ran = perdure.ok("hooks", "diff", *args)
+        assert "ANTHROPIC_API_KEY" in ran.out
+        assert "abcdefghijkl" not in ran.out
+
+
+def test_records_that_are_not_ours_stay(perdure: Perdure, home: str, private_home: PrivateHome) -> None:
+    perdure.ok("hooks", "install", "claude")
+    notes = os.path.join(private_home.state, "spool", "claude", "notes.txt")
+    write(notes, "mine")
+    ran = perdure("hooks", "uninstall", "claude", "--json")
+    assert ran.code == 1
+    assert f"Changed: {home}/.claude/settings.json." in sentence(ran)
+    assert read(notes) == "mine"
+    assert read(f"{home}/.claude/settings.json") == SETTINGS
 
 
 def test_other_changes_stay_when_hooks_go(perdure: Perdure, home: str) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+import msgspec
 from msgspec import Struct
 
 from perdure.agents import hook_facts
@@ -20,7 +22,12 @@ from perdure.hooks.apply import Change, Place
 from perdure.hooks.merge import State
 from perdure.host import spool
 from perdure.host.clock import now
+from perdure.model.secrets import HIDDEN, is_secret_name, redact_text
 
+#: Results that leave somebody something to do.
+_UNDONE = ("refused", "failed", "partly")
+#: A line of YAML or TOML that sets something.
+_SETTING = re.compile(r"(?P<before>\s*(?:- )?[\"']?(?P<name>[\w.-]+)[\"']?[ \t]*[:=][ \t]*)[^\s\[{]")
 ACTIONS = ("install", "uninstall", "status", "diff")
 
 
@@ -28,7 +35,7 @@ class Result(Struct, frozen=True, kw_only=True):
     """What became of one agent."""
 
     agent: str
-    #: installed, removed, unchanged, skipped, refused or failed
+    #: installed, removed, partly, unchanged, skipped, refused or failed
     result: str
     files: tuple[str, ...] = ()
     message: str | None = None
@@ -86,12 +93,21 @@ def _places(setup: Setup, named: Sequence[str]) -> list[Place]:
     wanted = [name for name in facts if not named or name in named]
     places = [apply.place(name, facts[name], os.environ, setup.me.home, setup.state_dir) for name in wanted]
     for each in places if named else ():
-        if not each.is_there:
+        if not each.is_there and not each.is_relative:
             raise NotFound(f"{each.agent} has no directory {each.home}; start it once, or set the variable it uses.")
     return places
 
 
+def _relative(where: Place) -> str:
+    return (
+        f"{where.agent} is told to keep its files in {where.home!r}, which is another directory wherever it is started;"
+        " use a path that begins with a slash."
+    )
+
+
 def _carried_out(where: Place, work: Callable[[Place], list[Change]], done: str) -> Result:
+    if where.is_relative:
+        return Result(agent=where.agent, result="refused", message=_relative(where))
     if not where.is_there:
         return Result(agent=where.agent, result="skipped", message=f"there is no {where.home}")
     try:
@@ -99,25 +115,26 @@ def _carried_out(where: Place, work: Callable[[Place], list[Change]], done: str)
         changes = work(where)
     except PerdureError as error:
         kind = "refused" if isinstance(error, Refused) else "failed"
-        return Result(agent=where.agent, result=kind, message=error.message)
+        changed = msgspec.convert(error.data.get("changed", ()), tuple[str, ...])
+        return Result(agent=where.agent, result=kind, files=changed, message=error.message)
+    files = apply.changed_in(changes)
+    if lefts := apply.lefts_of(changes):
+        return Result(agent=where.agent, result="partly", files=files, message=lefts)
     note = where.facts.note if changes and done == "installed" else None
-    return Result(
-        agent=where.agent,
-        result=done if changes or states == {State.OUTDATED} else "unchanged",
-        files=tuple(change.path for change in changes),
-        message=note or None,
-    )
+    result = done if changes or states == {State.OUTDATED} else "unchanged"
+    return Result(agent=where.agent, result=result, files=files, message=note or None)
 
 
 def _report(results: Sequence[Result], *, as_json: bool) -> None:
     for each in results:
-        if each.result in ("refused", "failed"):
-            print(f"perdure: {printable(each.message or '')}", file=sys.stderr)
+        if each.result in _UNDONE:
+            changed = f" Changed: {', '.join(each.files)}." if each.files else ""
+            print(f"perdure: {printable((each.message or '') + changed)}", file=sys.stderr)
     if as_json:
         print_json({"agents": results})
         return
     for each in results:
-        if each.result not in ("refused", "failed"):
+        if each.result not in _UNDONE:
             detail = ", ".join(each.files) or (each.message if each.result == "skipped" else "")
             print(printable(f"{each.agent}: {each.result}{f': {detail}' if detail else ''}"))
             if each.files and each.message:
@@ -129,7 +146,7 @@ def _report(results: Sequence[Result], *, as_json: bool) -> None:
 def _exit_code(results: Sequence[Result]) -> int:
     """Return 0 when everything that is there was done; else what kept it from being done."""
     kinds = {each.result for each in results} - {"skipped"}
-    if not kinds & {"refused", "failed"}:
+    if not kinds & set(_UNDONE):
         return 0
     if kinds <= {"refused"}:
         return Refused.exit_code
@@ -168,7 +185,7 @@ def _status_of(where: Place) -> Status:
 
 def _worst(states: Sequence[State]) -> State:
     """Return what is to be said of several files: the one that needs somebody most."""
-    order = (State.UNREADABLE, State.EDITED, State.OUTDATED, State.ABSENT, State.INSTALLED)
+    order = (State.UNREADABLE, State.EDITED, State.OUTDATED, State.ABSENT, State.THEIRS, State.INSTALLED)
     worst = min(states, key=order.index)
     # With one of two there, installing again completes it.
     return State.OUTDATED if worst is State.ABSENT and State.INSTALLED in states else worst
@@ -178,13 +195,18 @@ def _diff(places: Sequence[Place], *, as_json: bool) -> int:
     found, results = [], []
     for each in places:
         try:
+            if each.is_relative:
+                raise Refused(_relative(each))
             changes = apply.plan_install(each) if each.is_there else []
         except PerdureError as error:
             print(f"perdure: {printable(error.message)}", file=sys.stderr)
             results.append(Result(agent=each.agent, result="refused", message=error.message))
             continue
-        results.append(Result(agent=each.agent, result="unchanged"))
-        found += [{"agent": each.agent, "path": change.path, "diff": _unified(change)} for change in changes]
+        if lefts := apply.lefts_of(changes):
+            print(f"perdure: {printable(lefts)}", file=sys.stderr)
+        results.append(Result(agent=each.agent, result="partly" if lefts else "unchanged"))
+        shown = [change for change in changes if change.before != change.after]
+        found += [{"agent": each.agent, "path": change.path, "diff": _unified(change)} for change in shown]
     if as_json:
         print_json({"changes": found})
     else:
@@ -199,8 +221,13 @@ def _unified(change: Change) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in shown)
 
 
+def _without_secret(line: str) -> str:
+    setting = _SETTING.match(line)
+    return f"{setting['before']}{HIDDEN}" if setting and is_secret_name(setting["name"]) else line
+
+
 def _lines(text: str | None) -> list[str]:
-    """Return the lines as they can be shown; a line break of another kind is part of the line."""
-    pieces = (text or "").split("\n")
+    """Return the lines as they can be shown, without secrets; a line break of another kind is part of the line."""
+    pieces = [_without_secret(line) for line in redact_text(text or "").split("\n")]
     shown = [printable(piece.replace("\t", "    ")) + "\n" for piece in pieces[:-1]]
     return [*shown, printable(pieces[-1])] if pieces[-1] else shown

@@ -118,7 +118,8 @@ def _run(words: list[str]) -> int:
     parser = Parser(prog=f"perdure {name}" if name else "perdure", description=summary)
     module.configure(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    return module.run(parser.parse_args(words[1:] if name else words))
+    # Options may stand between the names of things.
+    return module.run(parser.parse_intermixed_args(words[1:] if name else words))
 
 
 def _general(words: list[str]) -> int:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from perdure.agents.hooking import MARK, Entry
 from perdure.hooks import marks
-from perdure.hooks.problems import Edited, Unreadable, Unsuitable
+from perdure.hooks.problems import Unreadable, Unsuitable
 
 
 class Codec(Protocol):
@@ -53,17 +53,28 @@ def find(data: object, entries: Sequence[Entry]) -> list[Found]:
     return found
 
 
+def find_edited(codec: Codec, text: str | None, entries: Sequence[Entry]) -> list[Found]:
+    """Return what is ours and was edited by somebody. Raises Unreadable."""
+    found = find(codec.load(text), entries) if text is not None else []
+    return [each for each in found if marks.is_edited(each.text)]
+
+
 def is_current(data: object, entries: Sequence[Entry]) -> bool:
-    """Say whether exactly these entries are there."""
-    there = sorted((each.path, marks.unstamped(each.text)) for each in find(data, entries))
+    """Say whether exactly these entries are there, besides what was edited."""
+    there = sorted((each.path, marks.unstamped(each.text)) for each in _untouched(data, entries))
     return there == sorted((entry.path, _canonical(entry.value)) for entry in entries)
 
 
 def install(codec: Codec, text: str | None, entries: Sequence[Entry]) -> str:
     """Return the text with these entries, and no others of ours; None is a file that is not there.
 
-    Raises Unreadable, Unsuitable, Edited. What comes back has been read again, and the text restored from it.
+    Something of ours that was edited stays, and nothing is put beside it. Raises Unreadable, Unsuitable. What comes
+    back has been read again, and the text restored from it.
     """
+    edited = {each.path for each in find_edited(codec, text, entries)}
+    entries = [entry for entry in entries if entry.path not in edited]
+    if text is not None and edited and is_current(codec.load(text), entries):
+        return text
     bare = None if text is None else uninstall(codec, text, entries)
     before = codec.EMPTY if bare is None else bare
     data = codec.load(before)
@@ -89,14 +100,12 @@ def _stamped(entry: Entry, made: int) -> object:
 
 
 def uninstall(codec: Codec, text: str, entries: Sequence[Entry]) -> str | None:
-    """Return the text without anything of ours, None when nothing is left of a file we made.
+    """Return the text without anything of ours but what was edited, None when nothing is left of a file we made.
 
-    Raises Edited, and Unsuitable when something else would go with it.
+    Raises Unsuitable when something else would go with it.
     """
-    while found := find(codec.load(text), entries):
+    while found := _untouched(codec.load(text), entries):
         path, index, entry = found[-1]
-        if marks.is_edited(entry):
-            raise Edited(f"has an entry of perdure's in {'.'.join(path)} that was edited")
         text = _checked(codec, text, codec.remove_item(text, path, index), path, index)
         made = marks.made_around(entry)
         while path and made and not _get(codec.load(text), path):
@@ -105,6 +114,10 @@ def uninstall(codec: Codec, text: str, entries: Sequence[Entry]) -> str | None:
         if not path and made and "".join(text.split()) in ("", "{}"):
             return None
     return text
+
+
+def _untouched(data: object, entries: Sequence[Entry]) -> list[Found]:
+    return [each for each in find(data, entries) if not marks.is_edited(each.text)]
 
 
 def _checked(codec: Codec, before: str, after: str, path: Sequence[str], gone: int | str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple, NoReturn
 
 from perdure.hooks.problems import Unreadable, Unsuitable
@@ -17,13 +18,13 @@ EMPTY = "{\n}\n"
 IN_FRONT = False
 
 _INDENT = "  "
+_TOO_DEEP = "is nested too deeply"
 #: Whitespace and comments. A comment that does not end is caught where something else is expected.
 _GAP = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 #: A comment that ends the line it begins on.
 _LINE_COMMENT = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*)(?=\r?\n)")
-_SPACE_BEFORE = re.compile(r"(?:\r?\n)?[ \t]*\Z")
 
 
 class Span(NamedTuple):
@@ -44,8 +45,18 @@ class Child(NamedTuple):
 
 
 def load(text: str) -> object:
-    """Return the value in the text. Raises Unreadable."""
-    return _parse(text).value
+    """Return the value in the text, the caller's own. Raises Unreadable."""
+    span = _parse(text)
+    try:
+        return _copied(span.value)
+    except RecursionError:
+        raise Unreadable(_TOO_DEEP) from None
+
+
+def _copied(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _copied(each) for name, each in value.items()}
+    return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
 def append(text: str, path: Sequence[str], value: object) -> str:
@@ -152,8 +163,8 @@ def _take(text: str, holder: Span, index: int) -> str:
 
 
 def _space_before(text: str) -> int:
-    found = _SPACE_BEFORE.search(text)
-    return found.start() if found else len(text)
+    shorter = text.rstrip(" \t")
+    return len(shorter.removesuffix("\n").removesuffix("\r") if shorter.endswith("\n") else shorter)
 
 
 def _comma(text: str, place: int) -> int:
@@ -161,12 +172,13 @@ def _comma(text: str, place: int) -> int:
     return found.end() if found else place
 
 
+@lru_cache(maxsize=4)  # every edit is checked by reading the text before and after it
 def _parse(text: str) -> Span:
     place = _skip(text, 1 if text.startswith("\ufeff") else 0)
     try:
         span = _value(text, place)
     except RecursionError:
-        raise Unreadable("is nested too deeply") from None
+        raise Unreadable(_TOO_DEEP) from None
     end = _skip(text, span.end)
     if end != len(text):
         _fail(text, end, "nothing more")

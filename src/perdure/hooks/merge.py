@@ -18,6 +18,8 @@ class State(StrEnum):
     #: From another version, or for another state directory.
     OUTDATED = "outdated"
     EDITED = "edited"
+    #: What it takes is there, and nothing tells that we put it there.
+    THEIRS = "set by its owner"
     UNREADABLE = "unreadable"
 
 
@@ -30,8 +32,10 @@ def state(file: HookFile, text: str | None) -> State:
             return _state([text] if marks.is_marked(text) else [], is_current=marks.unstamped(text) == file.text)
         if file.setting is not None:
             line = toml_text.ours(text)
-            if line is None and toml_text.owner_has_it(text, file.setting):
-                return State.INSTALLED
+            if toml_text.owner_has_it(text, file.setting):
+                return State.THEIRS
+            if toml_text.is_moved(text, file.setting):
+                return State.EDITED
             return _state([line] if line else [], is_current=toml_text.is_current(text, file.setting))
         data = _codec(file).load(text)
         found = [each.text for each in entries.find(data, file.entries)]
@@ -43,10 +47,10 @@ def state(file: HookFile, text: str | None) -> State:
 def install(file: HookFile, text: str | None, *, made_directory: bool = False) -> str:
     """Return the text with everything that belongs there, once; None is a file that is not there.
 
-    Everything else in it stays as it is, byte for byte, and `uninstall` restores it. Raises Unreadable, Unsuitable and
-    Edited, whose texts follow the file's name.
+    Everything else in it stays as it is, byte for byte, and `uninstall` restores it; what `edited` returns stays too.
+    Raises Unreadable, Unsuitable and Edited, whose texts follow the file's name.
     """
-    if text is not None and state(file, text) is State.INSTALLED:
+    if text is not None and state(file, text) in (State.INSTALLED, State.THEIRS):
         return text
     if file.format is Format.OWN:
         return own_text.install(text, file.text, made_directory=made_directory)
@@ -63,6 +67,14 @@ def uninstall(file: HookFile, text: str) -> str | None:
     if file.setting is not None:
         return toml_text.uninstall(text, file.setting)
     return entries.uninstall(_codec(file), text, file.entries)
+
+
+def edited(file: HookFile, text: str | None) -> list[str]:
+    """Return the places of what was edited and is left where it is. Raises Unreadable."""
+    if file.format is Format.OWN or file.setting is not None:
+        return []
+    found = entries.find_edited(_codec(file), text, file.entries)
+    return [f"{'.'.join(each.path)}[{each.place}]" for each in found]
 
 
 def _state(ours: list[str], *, is_current: bool) -> State:

@@ -19,5 +19,5 @@ def uninstall(text: str) -> bool:
     if not marks.is_marked(text):
         raise Unsuitable("is not of perdure's making")
     if marks.is_edited(text):
-        raise Edited("was edited")
+        raise Edited("was edited", "Delete it or give it another name, and try again.")
     return bool(marks.made_around(text))

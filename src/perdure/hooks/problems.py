@@ -13,3 +13,8 @@ class Unsuitable(Exception):
 
 class Edited(Exception):
     """What is ours in the file was edited by somebody; the text says what, to follow the file's name."""
+
+    def __init__(self, what: str, way: str) -> None:
+        super().__init__(what)
+        #: A sentence that says what to do by hand.
+        self.way = way

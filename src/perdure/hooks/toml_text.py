@@ -17,6 +17,8 @@ from perdure.agents.hooking import MARK, Setting
 from perdure.hooks import lines, marks
 from perdure.hooks.problems import Edited, Unreadable, Unsuitable
 
+_BY_HAND = "Delete it by hand if you do not want it."
+
 
 def load(text: str) -> dict[str, Any]:
     """Return what the text says. Raises Unreadable."""
@@ -42,10 +44,23 @@ def is_current(text: str, setting: Setting) -> bool:
     return line is not None and marks.unstamped(line) == _line(setting)
 
 
+def is_moved(text: str, setting: Setting) -> bool:
+    """Say whether a line of ours sets something else, as in another table, or nothing."""
+    said, found = load(text), _ours(text)
+    if found is None:
+        return False
+    start, end, _ = found
+    try:
+        without = load(text[:start] + text[end:])
+    except Unreadable:
+        return True
+    return _value(without, setting) == _value(said, setting)
+
+
 def owner_has_it(text: str, setting: Setting) -> bool:
-    """Say whether a list is set in which the word that matters is."""
+    """Say whether a list is set, not by a line of ours, in which the word that matters is."""
     value = _value(load(text), setting)
-    return isinstance(value, list) and setting.needed in value
+    return ours(text) is None and isinstance(value, list) and setting.needed in value
 
 
 def install(text: str | None, setting: Setting) -> str:
@@ -75,10 +90,15 @@ def uninstall(text: str, setting: Setting) -> str | None:
     expected = load(text)
     found = _ours(text)
     if found is None:
+        if _value(expected, setting) == list(setting.value):
+            # Programs that write the whole file anew drop comments. Or somebody wants just this.
+            raise Edited(f"has a {setting.key} without perdure's mark, which may be yours", _BY_HAND)
         return text
     start, end, line = found
+    if is_moved(text, setting):
+        raise Edited(f"has a {setting.key} of perdure's outside of [{setting.table}]", _BY_HAND)
     if marks.is_edited(line):
-        raise Edited(f"has a {setting.key} of perdure's that was edited")
+        raise Edited(f"has a {setting.key} of perdure's that was edited", _BY_HAND)
     made = marks.made_around(line)
     text = lines.cut(text, start, end)
     heading = lines.line_start(text, max(0, start - 1))

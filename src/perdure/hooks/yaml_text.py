@@ -7,8 +7,10 @@ written in lines new lines go before the first one there; into something in brac
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import yaml
+from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent
 from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
 from perdure.hooks import lines
@@ -20,17 +22,51 @@ IN_FRONT = True
 #: The one in C does the same and is much faster, but counts places in a way of its own.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INDENT = "  "
+#: Nobody's settings are longer, deeper, or refer to more.
+_LONGEST, _DEEPEST, _MOST = 1 << 20, 100, 1 << 16
 _NOTHING = "tag:yaml.org,2002:null"
 
 
 def load(text: str) -> object:
     """Return what the text says. Raises Unreadable."""
     try:
+        _see_bounds(text)
         return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise Unreadable(f"is not YAML{_place(error)}") from None
-    except (ValueError, RecursionError):  # a date there is not, a depth nobody writes
+    except (ValueError, RecursionError):  # a date there is not, a key that has no end
         raise Unreadable("is not YAML that can be read") from None
+
+
+@lru_cache(maxsize=4)  # every edit is checked by reading the text before and after it
+def _see_bounds(text: str) -> None:
+    """See that the text can be read: what nests too deeply ends the process, and references can mean any amount."""
+    if len(text) > _LONGEST:
+        raise Unreadable("is too large for settings")
+    # For every collection that is open its name, if it has one, and how much is in it; and what names stand for.
+    open_ones: list[tuple[str | None, int]] = [(None, 0)]
+    amounts: dict[str, int] = {}
+    referred = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        anchor, amount = getattr(event, "anchor", None), 1
+        if isinstance(event, CollectionStartEvent):
+            open_ones.append((anchor, 1))
+            if len(open_ones) > _DEEPEST:
+                raise Unreadable("is nested too deeply")
+            continue
+        if isinstance(event, CollectionEndEvent):
+            anchor, amount = open_ones.pop()
+        elif isinstance(event, AliasEvent):
+            amount = amounts.get(anchor or "", 1)
+            referred += amount
+        elif not isinstance(event, NodeEvent):
+            continue
+        if referred > _MOST:
+            raise Unreadable("has references that come to more than settings can be")
+        if anchor is not None:
+            amounts[anchor] = amount
+        outer, before = open_ones[-1]
+        open_ones[-1] = (outer, before + amount)
 
 
 def append(text: str, path: Sequence[str], value: object) -> str:

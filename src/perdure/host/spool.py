@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 #: How long the records of a process that has ended are kept: they may tell where it was last.
 KEPT = timedelta(days=1)
+
+#: What hooks call their records, also those that are not whole yet.
+_RECORD = re.compile(r"\.?[0-9]+-[0-9A-Za-z_.-]+")
+#: A hook may have looked up the directory just before it was renamed.
+_ROUNDS = 3
 
 #: Name and time of writing.
 Dated = tuple[str, datetime]
@@ -32,7 +38,7 @@ def stale(records: Iterable[Dated], now: datetime, is_alive: Callable[[int], boo
 def prune(spool: str, now: datetime) -> None:
     """Delete what is stale. Nothing here is worth failing for: what cannot be deleted stays."""
     for directory in _directories(spool):
-        for name in stale(_records(directory), now, _is_alive):
+        for name in stale(_records(directory), now, is_alive):
             with suppress(OSError):
                 os.unlink(os.path.join(directory, name))
 
@@ -42,13 +48,43 @@ def newest(directory: str) -> datetime | None:
     return max((written for name, written in _records(directory) if not name.startswith(".")), default=None)
 
 
-def clear(directory: str) -> None:
-    """Delete an agent's records with their directory, which makes its hooks do nothing. Raises OSError."""
+def clear(directory: str) -> bool:
+    """Delete an agent's records with their directory, which makes its hooks do nothing. Raises OSError.
+
+    Nothing else is deleted, and no link followed. Returns whether there is no such directory any more.
+    """
+    if not os.path.lexists(directory):
+        return True
+    if os.path.islink(directory) or not os.path.isdir(directory):
+        return False
+    if not _has_others(directory):
+        # Hooks that run now find no directory, instead of filling it while it is emptied.
+        aside = f"{directory}.{os.getpid()}"
+        os.rename(directory, aside)
+        for _ in range(_ROUNDS):
+            _delete_records(aside)
+            with suppress(OSError):
+                os.rmdir(aside)
+                return True
+        os.rename(aside, directory)
+    _delete_records(directory)
+    return False
+
+
+def _delete_records(directory: str) -> None:
     for name, _ in _records(directory):
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(directory, name))
-    with suppress(FileNotFoundError):
-        os.rmdir(directory)
+
+
+def _has_others(directory: str) -> bool:
+    """Say whether something that is no record is in there."""
+    with os.scandir(directory) as entries:
+        return not all(map(_is_record, entries))
+
+
+def _is_record(entry: os.DirEntry[str]) -> bool:
+    return _RECORD.fullmatch(entry.name) is not None and entry.is_file(follow_symlinks=False)
 
 
 def _directories(spool: str) -> list[str]:
@@ -62,14 +98,15 @@ def _directories(spool: str) -> list[str]:
 def _records(directory: str) -> list[Dated]:
     found = []
     with suppress(OSError), os.scandir(directory) as entries:
-        for entry in entries:
+        for entry in filter(_is_record, entries):
             with suppress(OSError, ValueError, OverflowError):
                 status = entry.stat(follow_symlinks=False)
                 found.append((entry.name, datetime.fromtimestamp(status.st_mtime, UTC)))
     return found
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Say whether there is a process of this number."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -108,6 +108,40 @@ def test_what_cannot_be_kept_is_dropped(spool: str) -> None:
     assert os.listdir(spool) == [f".{os.getpid()}-Stop.half"]
 
 
+def feed(line: str, shell: str, **environ: str) -> None:
+    """Run a line with more input than a pipe holds; fails the test when it ends before it has read all of it."""
+    argv = [shell, *(["sh"] if shell == "busybox" else []), "-c", line]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, env={"PATH": os.environ["PATH"], **environ}) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"x" * 1_000_000)
+        process.stdin.close()
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_input_that_cannot_be_kept_is_read_all_the_same(spool: str, shell: str) -> None:
+    """An agent that gets EPIPE may die of it."""
+    feed(record_line(spool, "Stop").replace(".$$", "/no/such"), shell)
+    feed(record_line(spool, "Stop"), shell, TMUX="a,1,0", TMUX_PANE="x" * 400)
+    # As on a full disk, writing fails after the file could be opened.
+    feed(record_line(spool, "Stop").replace("t=$d/.$f.$$", "t=/dev/full").replace("rm -f", ":"), shell)
+    assert os.listdir(spool) == []
+
+
+def test_a_pid_that_is_none_is_not_believed(spool: str) -> None:
+    for pid in ("a/b", "../../x", "1 2;3", ""):
+        run(record_line(spool, "Stop", pid="${AGENT_PID-}"), b"{}", "sh", AGENT_PID=pid)
+        assert list(records(spool)) == [f"{os.getpid()}-Stop"]
+        os.unlink(os.path.join(spool, f"{os.getpid()}-Stop"))
+
+
+@pytest.mark.skipif("bash" not in SHELLS, reason="only bash takes its options from the environment")
+@pytest.mark.parametrize("options", ["nounset", "xtrace", "errexit", "nounset:xtrace:errexit:noclobber"])
+def test_options_of_somebodys_shell_do_not_matter(spool: str, options: str) -> None:
+    run(record_line(spool, "Stop", pid="${AGENT_PID:-$PPID}"), b"{}", "bash", SHELLOPTS=options)
+    assert list(records(spool)) == [f"{os.getpid()}-Stop"]
+
+
 def test_without_a_standard_input_it_still_succeeds(spool: str) -> None:
     argv = ["sh", "-c", 'exec sh -c "$1" <&-', "sh", record_line(spool, "Stop")]
     done = subprocess.run(argv, capture_output=True, check=False)
@@ -174,7 +208,7 @@ def test_agents_are_known_by_the_names_others_know_them_by() -> None:
     [
         ("claude", {}, "/home/dev/.claude"),
         ("claude", {"CLAUDE_CONFIG_DIR": "/x/work"}, "/x/work"),
-        ("claude", {"CLAUDE_CONFIG_DIR": "other/"}, "/home/dev/other"),
+        ("claude", {"CLAUDE_CONFIG_DIR": "other/"}, "other"),
         ("claude", {"CLAUDE_CONFIG_DIR": ""}, "/home/dev/.claude"),
         ("codex", {"CODEX_HOME": "/x"}, "/x"),
         ("copilot", {"COPILOT_HOME": "/x"}, "/x"),

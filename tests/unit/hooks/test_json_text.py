@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from perdure.agents.hooking import Format
 from perdure.hooks import json_text
 from perdure.hooks.merge import State, install, state, uninstall
-from perdure.hooks.problems import Edited, Unreadable, Unsuitable
+from perdure.hooks.merge import edited as places_of_edited
+from perdure.hooks.problems import Unreadable, Unsuitable
 from tests.unit.hooks.documents import json_texts, plan
 
 PLAN = plan(Format.JSON)
@@ -137,9 +138,24 @@ def test_what_has_another_shape_is_refused(text: str, why: str) -> None:
     assert uninstall(PLAN, text) == text
 
 
-def test_an_entry_somebody_edited_is_left_alone() -> None:
+def test_an_entry_somebody_edited_is_left_alone_and_the_others_are_not() -> None:
     edited = install(PLAN, "{}").replace("it's", "it was", 1)
     assert state(PLAN, edited) is State.EDITED
-    for work in (install, uninstall):
-        with pytest.raises(Edited, match=r"hooks\.Start that was edited"):
-            work(PLAN, edited)
+    assert places_of_edited(PLAN, edited) == ["hooks.Start[0]"]
+    assert install(PLAN, edited) == edited
+    left = uninstall(PLAN, edited)
+    assert left is not None
+    assert set(json.loads(left)["hooks"]) == {"Start"}
+    assert "it was" in left
+    assert uninstall(PLAN, left) == left
+    again = json.loads(install(PLAN, left))["hooks"]
+    assert {event: len(groups) for event, groups in again.items()} == {"Start": 1, "Stop": 1}
+    assert "it was" in again["Start"][0]["hooks"][0]["command"]
+    assert places_of_edited(PLAN, install(PLAN, "{}")) == places_of_edited(PLAN, None) == []
+
+
+def test_a_lot_of_space_takes_no_time() -> None:
+    """A search that begins anew at every space would not come to an end here."""
+    space = " " * 300_000
+    for text in (f'{{"a":{space}1, "hooks": {{}}}}', f'{{"hooks": {{}},{space}"a": 1}}', f"{{{space}}}"):
+        assert uninstall(PLAN, install(PLAN, text)) == text

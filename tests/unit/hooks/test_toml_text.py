@@ -132,7 +132,7 @@ def test_the_owner_is_told_what_to_add() -> None:
 
 def test_an_owners_setting_that_will_do_is_enough() -> None:
     text = '[tui]\ntitle = ["thread-id"]\n'
-    assert state(PLAN, text) is State.INSTALLED
+    assert state(PLAN, text) is State.THEIRS
     assert install(PLAN, text) == text
     assert uninstall(PLAN, text) == text
 
@@ -155,8 +155,26 @@ def test_one_that_was_edited_is_left_alone() -> None:
 
 def test_a_mark_in_somebodys_text_is_not_ours_to_take_out() -> None:
     line = install(PLAN, None).splitlines()[1]
-    with pytest.raises(Unsuitable, match="cannot be taken out"):
+    with pytest.raises(Edited, match=r"outside of \[tui\]"):
         uninstall(PLAN, f"text = '''\n{line}\n'''\n")
+
+
+def test_what_lost_its_mark_is_not_said_to_be_ours() -> None:
+    unmarked = install(PLAN, "a = 1\n").partition(" # perdure-hook")[0] + "\n"
+    assert load(unmarked) == {"a": 1, "tui": {"title": VALUE}}
+    assert state(PLAN, unmarked) is State.THEIRS
+    assert install(PLAN, unmarked) == unmarked
+    with pytest.raises(Edited, match="without perdure's mark"):
+        uninstall(PLAN, unmarked)
+
+
+@pytest.mark.parametrize("more", ["", '[tui]\ntitle = ["thread-id"]\n', "[tui]\n"])
+def test_our_line_in_another_table_is_not_said_to_be_installed(more: str) -> None:
+    moved = more + install(PLAN, None).replace("[tui]", "[profiles.x.tui]")
+    assert state(PLAN, moved) is State.EDITED
+    for work in (install, uninstall):
+        with pytest.raises(Edited, match=r"outside of \[tui\]"):
+            work(PLAN, moved)
 
 
 @pytest.mark.parametrize("text", ["a = \n", "[tui]\n[tui]\n", "x"])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from perdure.agents.hooking import MARK, Entry, Format, HookFile
 from perdure.hooks import yaml_text
 from perdure.hooks.merge import State, install, state, uninstall
-from perdure.hooks.problems import Edited, Unreadable, Unsuitable
+from perdure.hooks.problems import Unreadable, Unsuitable
 from tests.unit.hooks.documents import yaml_texts
 
 
@@ -152,9 +152,39 @@ def test_a_file_that_is_made_goes_again() -> None:
     assert uninstall(PLAN, install(PLAN, None) + "# mine\n") == "# mine\n"
 
 
-def test_an_entry_somebody_edited_is_left_alone() -> None:
+def test_an_entry_somebody_edited_is_left_alone_and_the_others_are_not() -> None:
     edited = install(PLAN, "a: 1\n").replace("it'", "that'", 1)
     assert state(PLAN, edited) is State.EDITED
+    assert install(PLAN, edited) == edited
+    left = uninstall(PLAN, edited)
+    assert left is not None
+    assert list(yaml.safe_load(left)["hooks"]) == ["Start"]
+    again = yaml.safe_load(install(PLAN, left))["hooks"]
+    assert {event: len(items) for event, items in again.items()} == {"Start": 1, "Stop": 1}
+    assert "that" in again["Start"][0]["command"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: " + "[" * 30_000, "nested too deeply"),
+        ("a: " + "[" * 490 + "]" * 490, "nested too deeply"),
+        ("a:\n  " + "- " * 490 + "x\n", "nested too deeply"),
+        (f"a: '{'x' * (1 << 20)}'\n", "too large"),
+        (
+            "a: &a [x, x]\n"
+            + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1 or str()}'] * 9)}]\n" for n in range(1, 9)),
+            "references",
+        ),
+    ],
+)
+def test_what_would_break_the_parser_is_not_handed_to_it(text: str, why: str) -> None:
     for work in (install, uninstall):
-        with pytest.raises(Edited, match="that was edited"):
-            work(PLAN, edited)
+        with pytest.raises(Unreadable, match=why):
+            work(PLAN, text)
+    assert state(PLAN, text) is State.UNREADABLE
+
+
+def test_references_and_depth_as_people_use_them_are_fine() -> None:
+    text = "a: &a {x: [1, 2]}\nb: [*a, *a]\nc: " + "[" * 50 + "]" * 50 + "\n"
+    assert uninstall(PLAN, install(PLAN, text)) == text

@@ -91,6 +91,43 @@ def test_clearing_takes_the_directory_with_it(private_home: PrivateHome) -> None
     directory = f"{spool_dir(private_home.state)}/some"
     put(f"{directory}/1-Stop")
     put(f"{directory}/.1-Stop.9")
-    clear(directory)
+    assert clear(directory)
     assert os.listdir(spool_dir(private_home.state)) == []
-    clear(directory)
+    assert clear(directory)
+
+
+def test_clearing_deletes_records_and_nothing_else(private_home: PrivateHome) -> None:
+    directory = f"{spool_dir(private_home.state)}/some"
+    put(f"{directory}/1-Stop.4242.3")
+    notes = put(f"{directory}/notes.txt", LONG_AGO)
+    os.mkdir(f"{directory}/2-directory")
+    os.symlink(notes, f"{directory}/3-link")
+    prune(spool_dir(private_home.state), now())
+    assert not clear(directory)
+    assert sorted(os.listdir(directory)) == ["2-directory", "3-link", "notes.txt"]
+    assert os.listdir(spool_dir(private_home.state)) == ["some"]
+
+
+def test_clearing_follows_no_link(private_home: PrivateHome) -> None:
+    record = put(f"{private_home.root}/elsewhere/1-Stop")
+    os.makedirs(spool_dir(private_home.state))
+    os.symlink(os.path.dirname(record), f"{spool_dir(private_home.state)}/some")
+    assert not clear(f"{spool_dir(private_home.state)}/some")
+    assert os.path.exists(record)
+
+
+def test_clearing_does_not_fail_while_hooks_run(private_home: PrivateHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One writes to where the directory was, right before what is left of it is removed."""
+    directory = f"{spool_dir(private_home.state)}/some"
+    put(f"{directory}/1-Stop")
+    rmdir = os.rmdir
+
+    def hooked(path: str) -> None:
+        if os.path.isdir(directory):
+            put(f"{directory}/2-Stop")
+        rmdir(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rmdir", hooked)
+        assert clear(directory)
+    assert os.listdir(spool_dir(private_home.state)) == []

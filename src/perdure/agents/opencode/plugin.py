@@ -29,7 +29,7 @@ function keep(event, facts) {
   if (!current || !existsSync(spool)) return
   const { TMUX = "", TMUX_PANE } = process.env
   const pane = TMUX_PANE ? `.${TMUX.split(",").at(-2) ?? ""}.${TMUX_PANE.replace("%", "")}` : ""
-  const name = `${process.pid}-${event}${pane.includes("/") ? "" : pane}`
+  const name = `${process.pid}-${event}${/[^0-9A-Za-z_.-]/.test(pane) ? "" : pane}`
   const record = { session_id: current, hook_event_name: event, timestamp: Date.now(), ...facts }
   writeFileSync(`${spool}/.${name}`, JSON.stringify(record), { mode: 0o600 })
   renameSync(`${spool}/.${name}`, `${spool}/${name}`)
