@@ -156,6 +156,16 @@ def test_no_key_is_in_what_is_said_of_a_recorded_screen(
         assert KEY not in ran.out
 
 
+def test_the_rest_of_a_key_is_in_no_reason_either(perdure: Perdure, private_home: PrivateHome) -> None:
+    path = os.path.join(private_home.root, "screen.txt")
+    configure(private_home, ECHO.replace("> Waiting", "d4a1"))
+    with open(path, "w") as file:
+        file.write(f"{'x' * 30} {KEY[:9]}\n{KEY[9:]}\n")
+    said = only_json(perdure.ok("explain", "--screen", path, "--agent", "echo", "--json"))
+    assert said["rule"] == "echo.line"
+    assert "a1b2" not in said["because"][-1]
+
+
 @pytest.mark.parametrize("beside", [True, False])
 def test_a_pipe_by_name_is_not_waited_for(perdure: Perdure, private_home: PrivateHome, beside: bool) -> None:
     path = os.path.join(private_home.root, "screen.txt")

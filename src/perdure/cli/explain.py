@@ -6,7 +6,7 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,7 +15,7 @@ from perdure.agents import adapters, agent_of, roster
 from perdure.cli._setup import Setup, add_server_arguments, path_argument, with_setup
 from perdure.cli.find import panes_at
 from perdure.cli.missed import report, unanswered
-from perdure.cli.recording import read_recording, write_recording
+from perdure.cli.recording import read_recording, without_keys, write_recording
 from perdure.cli.render import print_json, printable
 from perdure.errors import NotFound, Unanswered, UsageError
 from perdure.host.clock import now
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from perdure.model.snapshot import Capture
     from perdure.model.topology import Pane
     from perdure.ports import AgentAdapter
+
+#: More lines than a terminal shows: a file may have any number.
+_TALLEST = 300
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +98,7 @@ def _judge_file(setup: Setup, args: argparse.Namespace) -> int:
     screen = Screen(lines=recorded.lines, title=title)
     known, name = adapters(setup.config.agents), args.agent or recorded.agent
     verdict = judge(screen, _called(name, known)) if name else judge_anybodys(screen, known)
-    verdict = _without_secrets(verdict)
+    verdict = _without_secrets(verdict, recorded.lines, max(map(len, recorded.lines)))
     if args.json:
         print_json(verdict)
     else:
@@ -147,7 +150,7 @@ def _found(captures: Sequence[Capture], target: str, missed: Sequence[Missed]) -
         if not missed:
             raise
         why = " ".join(each.message for each in missed)
-        raise Unanswered(f"Where an answer came from there is no pane {target!r}. {why}") from error
+        raise Unanswered(f"No server that answered has a pane {target!r}. {why}") from error
 
 
 def _find(captures: Sequence[Capture], target: str) -> tuple[Capture, Pane]:
@@ -189,11 +192,11 @@ def _explain(setup: Setup, capture: Capture, pane: Pane) -> tuple[Explanation, t
         conversation=identity.conversation if identity else None,
         evidence=identity.evidence.value if identity and identity.evidence else None,
         certain=identity.certain if identity else None,
-        because=details.because,
-        rejected=tuple(rejected(claims, identity, details.because)),
+        because=_redacted(details.because),
+        rejected=_redacted(rejected(claims, identity, details.because)),
         resume=_resume(pane, found[0]) if found is not None else None,
         title=redact_text(details.title),
-        screen=_without_secrets(verdict),
+        screen=_without_secrets(verdict, screen.lines, pane.width),
     )
     return explanation, lines
 
@@ -227,8 +230,17 @@ def _resume(pane: Pane, adapter: AgentAdapter) -> tuple[str, ...] | None:
     return None if command is None else tuple(redact_argv(command.argv))
 
 
-def _without_secrets(verdict: Verdict) -> Verdict:
-    return msgspec.structs.replace(verdict, because=tuple(redact_text(why) for why in verdict.because))
+def _without_secrets(verdict: Verdict, lines: Sequence[str], width: int) -> Verdict:
+    """Return the verdict without keys; a line it quotes may hold the rest of one that begins in the line above."""
+    because, lines = list(verdict.because), lines[-_TALLEST:]
+    for line, masked in zip(lines, without_keys(lines, width), strict=True):
+        if line != masked:
+            because = [why.replace(line.strip(), masked.strip()) for why in because]
+    return msgspec.structs.replace(verdict, because=_redacted(because))
+
+
+def _redacted(reasons: Iterable[str]) -> tuple[str, ...]:
+    return tuple(redact_text(why) for why in reasons)
 
 
 def _print(explained: Explanation) -> None:

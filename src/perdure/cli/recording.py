@@ -137,20 +137,18 @@ def without_keys(lines: Sequence[str], width: int) -> list[str]:
 
     A key may go on in the next line, where the terminal or a program in its box broke it.
     """
+    if not lines:
+        return []
     shown = [list(mask_text(line)) for line in _without_private_keys(lines)]
-    for glue in ("", " "):
-        for chain in _chains(lines, width):
-            joined = glue.join(lines[number][begin:end] for number, begin, end in chain)
-            at = 0
-            masked = mask_text(joined)
-            if masked == joined:
-                continue
+    for chain in _chains(lines, width):
+        first, *rest = (lines[number][begin:end] for number, begin, end in chain)
+        for gap in ("", " "):
+            masked = mask_text(first + gap + "".join(rest))
+            stars = iter(masked[: len(first)] + masked[len(first) + len(gap) :])
             for number, begin, end in chain:
                 for place in range(begin, end):
-                    if masked[at] == "*":
+                    if next(stars) == "*":
                         shown[number][place] = "*"
-                    at += 1
-                at += len(glue)
     return ["".join(line) for line in shown]
 
 
@@ -162,15 +160,21 @@ def _without_private_keys(lines: Sequence[str]) -> list[str]:
 
 
 def _chains(lines: Sequence[str], width: int) -> Iterator[list[tuple[int, int, int]]]:
-    """Yield from every line that may go on in the next: the lines it may go on in, each with where its text is."""
+    """Yield from every line that may go on in the next: the lines it may go on in, each with where its text is.
+
+    Behind a line that holds a space, a word that began before it does not go on.
+    """
     places = [_text_place(number, line) for number, line in enumerate(lines)]
     goes_on = [_goes_on(lines, one, two, width) for one, two in pairwise(places)]
     for first, starts in enumerate(goes_on):
         if not starts:
             continue
-        last, length = first, 0
+        last, length = first + 1, width
         while last < len(goes_on) and goes_on[last] and length < _LONGEST:
-            length += places[last][2] - places[last][1]
+            number, begin, end = places[last]
+            if " " in lines[number][begin:end]:
+                break
+            length += end - begin
             last += 1
         yield places[first : last + 1]
 

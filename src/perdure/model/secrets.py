@@ -81,6 +81,8 @@ _SCHEME = r"(?i)(?:bearer|basic|digest|token|apikey) +(?=\S)"
 _QUOTED = {'"': re.compile(r'"(?:[^"\\\n]|\\.)*"'), "'": re.compile(r"'[^'\n]*'")}
 # No more is looked at to judge a value: in `key:key:key:…` every name has the whole rest for its value.
 _BARE = re.compile(r"\S{1,128}")
+# After a name in quotes: `"tokens":12,"model":…`.
+_BARE_JSON = re.compile(r"[^\s,}\]]{1,128}")
 _BARE_REST = re.compile(r"\S*")
 # What follows such a name and is none: a number, an address, a path, a variable, a call, a word of letters only.
 _ORDINARY = (
@@ -227,7 +229,7 @@ def _named_value(text: str, found: re.Match[str]) -> tuple[int, int] | None:
         in_quotes = found["quote"] == text[found.start() - 1 : found.start()] != ""
         hidden = len(match[0]) > 2 and (in_quotes or _is_quoted_secret(name, match[0][1:-1]))
         return (start + 1, match.end() - 1) if hidden else None
-    bare = _BARE.match(text, start)
+    bare = (_BARE_JSON if found["quote"] else _BARE).match(text, start)
     if bare is None or not _is_bare_secret(name, bare[0].rstrip(_TRAILING)):
         return None
     return start, _bare_end(text, start)

@@ -97,7 +97,7 @@ def test_a_whole_key_takes_nothing_of_the_next_line_with_it(private_home: Privat
     assert kept(private_home, lines, 160)[1:] == lines[1:]
 
 
-@given(st.lists(st.text("abc de,.│─>\u6f22 ", max_size=40), min_size=1, max_size=12), st.integers(1, 60))
+@given(st.lists(st.text("abc de,.│─>\u6f22 ", max_size=40), max_size=12), st.integers(1, 60))
 def test_a_screen_without_keys_stays_as_it_is(lines: list[str], width: int) -> None:
     assert recording.without_keys(lines, width) == lines
 

@@ -68,6 +68,7 @@ PROSE = [
     "conversation: 01890a5d-ac96-774b-bcce-b302099a8057, session = ses_4f1a2B3c4D5e6F7g8H",
     "commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904 and aGVsbG8gd29ybGQgaGVsbG8gd29ybGQ=",
     "set token limits and set -x first; pplx-70b-online-chat-with-tools, fw_update_configuration_manager",
+    '{"inputTokens":2229,"outputTokens":12,"tokens":{"n1":1},"keys":["a1"],"token":null}',
     "if token == accessToken1: key::KeyBinding1",
 ]
 
