@@ -353,6 +353,13 @@ def test_the_diff_shows_no_secrets(perdure: Perdure, home: str) -> None:
         assert "abcdefghijkl" not in ran.out
 
 
+def test_a_secret_does_not_hide_what_is_ours(perdure: Perdure, home: str) -> None:
+    write(f"{home}/.claude/settings.json", '{\n"apiKey": "abcdefghijkl", "hooks": {}}\n')
+    out = perdure.ok("hooks", "diff", "claude").out
+    assert "abcdefghijkl" not in out
+    assert out.count("perdure-hook/1") == 6
+
+
 def test_records_that_are_not_ours_stay(perdure: Perdure, home: str, private_home: PrivateHome) -> None:
     perdure.ok("hooks", "install", "claude")
     notes = os.path.join(private_home.state, "spool", "claude", "notes.txt")

@@ -26,8 +26,11 @@ from perdure.model.secrets import HIDDEN, is_secret_name, redact_text
 
 #: Results that leave somebody something to do.
 _UNDONE = ("refused", "failed", "partly")
-#: A line of YAML or TOML that sets something.
-_SETTING = re.compile(r"(?P<before>\s*(?:- )?[\"']?(?P<name>[\w.-]+)[\"']?[ \t]*[:=][ \t]*)[^\s\[{]")
+#: A line of YAML or TOML that sets something; what is hidden already, and JSON that goes on behind it, stays.
+_SETTING = re.compile(
+    r"""(?P<before>\s*(?:- )?["']?(?P<name>[\w.-]+)["']?[ \t]*[:=][ \t]*)"""
+    r"""(?P<value>"(?:[^"\\]|\\.)*"|'[^']*'|(?!\*\*\*)[^\s\[{"'].*)"""
+)
 ACTIONS = ("install", "uninstall", "status", "diff")
 
 
@@ -223,7 +226,9 @@ def _unified(change: Change) -> str:
 
 def _without_secret(line: str) -> str:
     setting = _SETTING.match(line)
-    return f"{setting['before']}{HIDDEN}" if setting and is_secret_name(setting["name"]) else line
+    if not setting or not is_secret_name(setting["name"]):
+        return line
+    return f"{setting['before']}{HIDDEN}{line[setting.end() :]}"
 
 
 def _lines(text: str | None) -> list[str]:
