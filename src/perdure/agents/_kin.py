@@ -73,6 +73,10 @@ class Store:
         """Return conversations the process may have gone on to since its last hook record, which named this one."""
         return []
 
+    def is_deaf(self, process: Process) -> bool:
+        """Return whether the process leaves no trace of a conversation in which nothing was said."""
+        return False
+
     def about(self, conversation: str, fresh: bool) -> About:
         """Return what is known of a conversation; with `fresh` its id may exist before anything was said."""
         chat = self.find(conversation)
@@ -181,7 +185,11 @@ class _Search:
             return self._case.guesses(others or self._continued())
         found = self._store.find(named)
         lost = (found is None or found.path is None) and _SESSION_ID not in self._options
-        return self._case.launched(named, others, lost=lost, written_at=found.written_at if found else None)
+        # Without hooks nothing tells this process from another that wrote here: it may have gone where that one is.
+        doubtful = bool(others) or self._store.is_deaf(self._process)
+        return self._case.launched(
+            named, others, lost=lost, doubtful=doubtful, written_at=found.written_at if found else None
+        )
 
     def _continued(self) -> list[Candidate]:
         latest = self._store.latest() if self._options & {_RESUME, _CONTINUE} else None

@@ -6,7 +6,7 @@ the same file after a restore.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -22,11 +22,13 @@ from perdure.model.topology import Pane, PaneDetails
 from perdure.ports import AgentAdapter, HostView
 from perdure.snapshots.capture import with_panes
 from perdure.snapshots.remember import (
+    PAST,
     Held,
     Key,
     Memory,
     Strength,
     doubted,
+    is_doubtful_still,
     is_sure,
     key_of,
     memories,
@@ -82,12 +84,19 @@ class _Candidate:
     def strength(self) -> Strength:
         return strength(self.claim, self.seen.process.started_at, self.seen.pane)
 
-    def stay_doubtful(self, doubts: Collection[tuple[Key, str]]) -> None:
-        """Take nothing for certain by weak evidence that was doubtful before."""
-        key, weak = key_of(self.seen.process), (Evidence.REMEMBERED, Evidence.ARGV)
+    def recall(self, memory: Identity) -> None:
+        """Put what is remembered before all other claims, or after the title's when that is certain and it is not."""
+        titled = self.claim.certain and self.claim.evidence is Evidence.TITLE
+        self.open.insert(1 if titled and not memory.certain else 0, memory)
+
+    def stay_doubtful(self, doubts: Mapping[tuple[Key, str], datetime]) -> None:
+        """Take nothing for certain that was doubtful before, and of which nothing newer is known."""
+        key = key_of(self.seen.process)
         self.open = [
             msgspec.structs.replace(each, certain=False, because=(*each.because, "it was doubtful before"))
-            if each.certain and each.evidence in weak and (key, each.conversation) in doubts
+            if each.certain
+            and (since := doubts.get((key, each.conversation or ""))) is not None
+            and is_doubtful_still(each, since)
             else each
             for each in self.open
         ]
@@ -160,8 +169,8 @@ def _weigh(candidates: Sequence[_Candidate], earlier: Earlier, others: Sequence[
     for each in candidates:
         each.open = weighed(each.open, held)
         if each.memory and not each.sure and (memory := remembered(each.memory, each.open, held)):
-            each.open.insert(0, memory)
-        each.stay_doubtful(doubts.get(each.seen.server.key, set()))
+            each.recall(memory)
+        each.stay_doubtful(doubts.get(each.seen.server.key, {}))
 
 
 def _needed(candidates: Sequence[_Candidate]) -> bool:
@@ -173,6 +182,7 @@ def settle(candidates: Sequence[_Candidate], others: Sequence[Held] = ()) -> Non
     """Let every conversation be claimed by one pane, the one with the strongest evidence."""
     holders: dict[_Contested, _Candidate | Held] = {_contested(each.identity): each for each in others}
     queue = list(candidates)
+    _doubt_shared(candidates)
     while queue:
         each = queue.pop()
         if each.claim.conversation is None:
@@ -189,6 +199,22 @@ def settle(candidates: Sequence[_Candidate], others: Sequence[Held] = ()) -> Non
             queue.append(holder)
     for each in candidates:
         each.explain(holders)
+
+
+def _doubt_shared(candidates: Sequence[_Candidate]) -> None:
+    """Let nobody be certain by what tells of the past, where another pane is in the same conversation too.
+
+    One who was there and went on leaves no trace once the other has taken it up again.
+    """
+    claimed: dict[_Contested, int] = {}
+    for each in candidates:
+        if each.claim.certain:
+            claimed[_contested(each.claim)] = claimed.get(_contested(each.claim), 0) + 1
+    for each in candidates:
+        claim = each.claim
+        if claim.certain and claim.evidence in PAST and claimed[_contested(claim)] > 1:
+            because = (*claim.because, "another pane is in it too, so that this one may have gone on")
+            each.open[0] = msgspec.structs.replace(claim, certain=False, because=because)
 
 
 def _identified(capture: Capture, candidates: dict[str, _Candidate], host: HostView) -> Capture:

@@ -76,17 +76,27 @@ def memories(snapshot: Snapshot | None) -> dict[Key, Memory]:
     return found
 
 
-def doubted(snapshot: Snapshot | None) -> set[tuple[Key, str]]:
-    """Return which agents' conversations a snapshot was not certain of, though there was more than a guess.
+#: Evidence that tells where an agent was, not where it is.
+PAST = (Evidence.HOOK, Evidence.REMEMBERED, Evidence.ARGV)
+
+
+def doubted(snapshot: Snapshot | None) -> dict[tuple[Key, str], datetime]:
+    """Return which agents' conversations a snapshot was not certain of, though there was more than a guess, and when.
 
     Doubt stays until better evidence comes: what raised it may be out of sight by now.
     """
-    weak = (Evidence.REMEMBERED, Evidence.ARGV)
     return {
-        (key_of(process), identity.conversation)
+        (key_of(process), identity.conversation): snapshot.last_seen_at
         for process, identity, _ in (_agents(snapshot) if snapshot else ())
-        if not identity.certain and identity.evidence in weak and identity.conversation is not None
+        if snapshot and not identity.certain and identity.evidence in PAST and identity.conversation is not None
     }
+
+
+def is_doubtful_still(claim: Identity, since: datetime) -> bool:
+    """Say whether a claim rests on nothing newer than what was doubted at that time."""
+    if claim.evidence not in PAST:
+        return False
+    return claim.evidence is not Evidence.HOOK or claim.written_at is None or claim.written_at <= since
 
 
 def held_elsewhere(snapshots: Iterable[Snapshot], is_alive: Callable[[int, int], bool]) -> list[Held]:
@@ -118,13 +128,15 @@ def remembered(memory: Memory, now: Sequence[Identity], held: Collection[str | N
     """Return what was known before as evidence for now, None when the agent is known to have left it.
 
     It is certain no longer when another conversation was written to since, one that nobody else holds (`held`): the
-    agent may have gone on there.
+    agent may have gone on there. Nor when its own title names another, whoever holds that, or when there is better
+    evidence that is not certain: what made that doubtful makes this so.
     """
     mine = memory.identity.conversation
     if any(mine in each.left for each in now):
         return None
-    doubts = [each.conversation for each in now if _speaks_against(each, memory) and each.conversation not in held]
-    because = ["as it was last certainly known", *(f"{each} was written to since" for each in doubts)]
+    doubts = [_doubt(each) for each in now if _speaks_against(each, memory) and not _is_others(each, held)]
+    doubts += [f"{each.evidence} says so too, but not for certain" for each in now if _is_shaken(each)]
+    because = ["as it was last certainly known", *doubts]
     return msgspec.structs.replace(
         memory.identity, evidence=Evidence.REMEMBERED, certain=not doubts, because=tuple(because)
     )
@@ -132,17 +144,34 @@ def remembered(memory: Memory, now: Sequence[Identity], held: Collection[str | N
 
 def weighed(claims: Sequence[Identity], held: Collection[str | None]) -> list[Identity]:
     """Return the claims with a command line made doubtful by conversations that were written to and are nobody's."""
-    guesses = [each.conversation for each in claims if each.evidence in (Evidence.TITLE, Evidence.GUESS)]
-    return [
-        _weigh(each, [other for other in guesses if other not in (None, each.conversation, *held)]) for each in claims
-    ]
+    against = [each for each in claims if each.evidence in (Evidence.TITLE, Evidence.GUESS)]
+    against = [each for each in against if each.conversation is not None and not _is_others(each, held)]
+    return [_weigh(each, [other for other in against if other.conversation != each.conversation]) for each in claims]
 
 
-def _weigh(claim: Identity, others: Sequence[str | None]) -> Identity:
+def _weigh(claim: Identity, others: Sequence[Identity]) -> Identity:
     if claim.evidence is not Evidence.ARGV or not claim.certain or not others:
         return claim
-    reasons = (f"{other} was written since, perhaps by this process" for other in others)
+    reasons = (f"{_doubt(other)}, perhaps by this process" for other in others)
     return msgspec.structs.replace(claim, certain=False, because=(*claim.because, *reasons))
+
+
+def _is_others(claim: Identity, held: Collection[str | None]) -> bool:
+    """Whether what a claim rests on is explained by another pane. A title is this pane's own."""
+    return claim.evidence is not Evidence.TITLE and claim.conversation in held
+
+
+def _is_shaken(claim: Identity) -> bool:
+    """Whether there is evidence of this moment that would be better than memory, were it certain."""
+    if claim.certain or claim.conversation is None or claim.evidence is None:
+        return False
+    return claim.evidence.rank < Evidence.REMEMBERED.rank
+
+
+def _doubt(claim: Identity) -> str:
+    return f"{claim.conversation} " + (
+        "is in the title" if claim.evidence is Evidence.TITLE else "was written to since"
+    )
 
 
 def _speaks_against(claim: Identity, memory: Memory) -> bool:
@@ -150,6 +179,8 @@ def _speaks_against(claim: Identity, memory: Memory) -> bool:
         return False
     if claim.evidence is Evidence.ARGV:
         return claim.written_at is not None and claim.written_at > memory.at
-    if claim.evidence not in (Evidence.TITLE, Evidence.GUESS):
+    if claim.evidence is Evidence.TITLE:
+        return True  # it is read now, whenever what it names was written
+    if claim.evidence is not Evidence.GUESS:
         return False
     return claim.written_at is None or claim.written_at > memory.at

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -201,3 +203,10 @@ def test_no_file_in_the_chat_is_lost_and_resuming_twice_is_resuming_once(words: 
         return [each.values[0] for each in AIDER.arguments(process(*argv)) if each.name is None]
 
     assert files(command.argv) == files(("aider", *words))
+
+
+def test_one_file_by_two_names_is_one_conversation(host: DirectoryHost) -> None:
+    host.write(OWN, "# aider chat started at 2026-11-15 08:00:00\n\n#### hello  \n")
+    os.symlink("mine.md", host.real(f"{CWD}/other.md"))
+    named = first(host, "--chat-history-file", "other.md")
+    assert named.conversation == first(host, "--chat-history-file", "mine.md").conversation == OWN

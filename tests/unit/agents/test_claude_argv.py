@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perdure.agents import agent_of
 from perdure.agents.claude import Claude
 from perdure.agents.claude.argv import is_conversation, read_launch
 from perdure.model.identity import Identity
@@ -249,3 +250,13 @@ def test_no_command_line_raises(argv: list[str]) -> None:
     seen = process(*argv)
     assert 0 <= CLAUDE.score(seen) <= 1
     read_launch(seen)
+
+
+def test_the_list_of_background_agents_is_the_panes_agent_and_none_of_them() -> None:
+    """What it starts below itself has a registry entry of its own, and would be taken for what is in sight."""
+    listing = process("claude", "agents", pid=10)
+    worker = process("claude", "--session-id", A, "--agent", "claude", pid=12, ppid=10)
+    found = agent_of([listing, worker])
+    assert found is not None
+    assert found[1].pid == 10
+    assert CLAUDE.score(process("claude", "agents", "--json")) == 0

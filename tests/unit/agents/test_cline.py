@@ -369,3 +369,13 @@ def test_a_hint_at_the_end_of_an_answer_is_no_menu(empty: int) -> None:
 
 def test_an_answer_whose_beginning_is_out_of_sight_may_be_going_on() -> None:
     assert CLINE.read_screen(Screen(lines=(*["   more of the answer"] * 30, "", *BOX))) is None
+
+
+def test_without_a_log_the_title_of_another_session_tells_that_it_was_left(host: DirectoryHost) -> None:
+    keep(host, A, "one", pid=100)
+    keep(host, B, "two")
+    found = identify(host, title="> two")
+    assert not any(each.certain for each in found)
+    assert A in found[-1].left
+    assert B not in found[-1].left
+    assert not identify(host, "--id", A, title="> two")[0].certain

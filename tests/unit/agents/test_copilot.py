@@ -372,3 +372,12 @@ def test_it_comes_back_with_what_made_it_what_it_was(
     command = COPILOT.resume(identity, Command(argv=(EXE, *launched), cwd=CWD))
     assert command is not None
     assert command.argv == (EXE, *(resumed or (*launched, f"--resume={A}")))
+
+
+def test_the_title_of_another_conversation_makes_the_lock_doubtful(host: DirectoryHost) -> None:
+    """One that another process has locked can be in sight here too."""
+    begin(host, A, name="alpha")
+    hold(host, A)
+    opened(host, **{A.replace("-", "_"): "2026-11-15T08:30:01.000Z"})
+    assert told(identify(host, title="alpha - GitHub Copilot")[0]) == (A, Evidence.OPEN_FILE, True)
+    assert not any(each.certain for each in identify(host, title="beta - GitHub Copilot"))

@@ -166,11 +166,14 @@ def test_nor_does_one_that_was_resumed_within_the_minute_it_was_begun_in(host: H
     assert claims(launched(), host)[0] == (A, Evidence.HOOK, True)
 
 
-def test_nor_does_one_in_which_something_was_asked_since(host: Host) -> None:
+def test_what_was_asked_in_it_since_does_not_tell_who_took_it_up(host: Host) -> None:
     rejoined = ({"$set": {"sessionId": B}}, {"$set": {"messages": [CONTEXT], "lastUpdated": stamp(80)}})
     write(host, A)
     write(host, B, header(B, -900), user("old", -800), *rejoined, user("new", 90, "u9"), at=90)
     host.by_pid[101] = [(60, event(A, "AfterAgent"))]
+    assert (A, Evidence.HOOK, False) in claims(launched(), host)
+    # What it did itself since is where it is.
+    host.by_pid[101] = [(95, event(A, "AfterAgent"))]
     assert claims(launched(), host)[0] == (A, Evidence.HOOK, True)
 
 

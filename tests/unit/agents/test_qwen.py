@@ -237,3 +237,16 @@ def test_flags_come_back_and_prompts_and_old_ids_do_not(words: list[str], kept: 
     launched = Command(argv=("node", BIN, *words), cwd=CWD)
     command = qwen.resume(Identity(agent="qwen", conversation=A, prompted=True), launched)
     assert command == Command(argv=("node", BIN, *kept, "--resume", A), cwd=CWD)
+
+
+def test_without_its_log_nothing_tells_of_a_switch(host: DirectoryHost) -> None:
+    write(host, A)
+    assert claims(launched("--resume", A), host)[0] == (A, Evidence.ARGV, True)
+    deaf = launched("--resume", A, environ={"QWEN_DEBUG_LOG_FILE": "0"})
+    assert claims(deaf, host)[0] == (A, Evidence.ARGV, False)
+
+
+def test_without_hooks_what_another_pane_writes_may_be_where_it_went(host: DirectoryHost) -> None:
+    write(host, A)
+    write(host, B, at=LATEST)
+    assert claims(launched("--resume", A), host)[:2] == [(A, Evidence.ARGV, False), (B, Evidence.GUESS, False)]

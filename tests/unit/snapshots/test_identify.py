@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import cast
 
 import msgspec
@@ -296,3 +297,65 @@ def test_the_reason_names_who_holds_it_in_the_end(known: Known) -> None:
     for pane in found.topology.panes:
         if pane.id != holder:
             assert f"A: held by pane {holder} on" in because(found, pane.id)
+
+
+def known_of(found: Capture, pane: str = "%0") -> tuple[str | None, Evidence | None, bool]:
+    (identity,) = (each.identity for each in found.topology.panes if each.id == pane)
+    assert identity is not None
+    return identity.conversation, identity.evidence, identity.certain
+
+
+def test_a_title_speaks_against_a_memory_whoever_holds_what_it_names(known: Known) -> None:
+    """Two panes can show one conversation; a title is the pane's own."""
+    saved = before(known, 11, 12)
+    known.identities = {
+        11: [claim("C12", Evidence.TITLE, certain=False), UNKNOWN],
+        12: [claim("C12"), UNKNOWN],
+    }
+    (found,) = identify([capture_of(11, 12)], HOST, lambda server: saved)
+    assert known_of(found) == ("C11", Evidence.REMEMBERED, False)
+    assert known_of(found, "%1") == ("C12", Evidence.REGISTRY, True)
+
+
+def test_a_title_that_is_certain_stands_before_a_memory_it_makes_doubtful(known: Known) -> None:
+    saved = before(known, 11)
+    known.identities = {11: [claim("new", Evidence.TITLE), UNKNOWN]}
+    (found,) = identify([capture_of(11)], HOST, lambda server: saved)
+    assert known_of(found) == ("new", Evidence.TITLE, True)
+
+
+def test_what_makes_a_hook_doubtful_makes_the_memory_so(known: Known) -> None:
+    saved = before(known, 11)
+    known.identities = {11: [claim("C11", Evidence.HOOK, certain=False), UNKNOWN]}
+    (found,) = identify([capture_of(11)], HOST, lambda server: saved)
+    assert known_of(found)[::2] == ("C11", False)
+
+
+@pytest.mark.parametrize("evidence", [Evidence.HOOK, Evidence.ARGV])
+def test_nobody_is_certain_of_the_past_where_two_are_in_one_conversation(known: Known, evidence: Evidence) -> None:
+    known.identities = {
+        11: [claim("X", evidence), UNKNOWN],
+        12: [claim("X", Evidence.ARGV), UNKNOWN],
+        13: [claim("Y", Evidence.ARGV), UNKNOWN],
+    }
+    (found,) = identify([capture_of(11, 12, 13)], HOST, nothing_before)
+    assert known_of(found) == ("X", evidence, False)
+    assert known_of(found, "%2") == ("Y", Evidence.ARGV, True)
+
+
+def test_one_who_is_there_now_stays_certain_beside_one_who_says_so(known: Known) -> None:
+    known.identities = {11: [claim("X", Evidence.ARGV), UNKNOWN], 12: [claim("X", Evidence.REGISTRY), UNKNOWN]}
+    (found,) = identify([capture_of(11, 12)], HOST, nothing_before)
+    assert known_of(found, "%1") == ("X", Evidence.REGISTRY, True)
+
+
+def test_a_doubted_hook_stays_doubtful_until_there_is_a_newer_one(known: Known) -> None:
+    known.identities = {11: [claim("X", Evidence.HOOK, certain=False), UNKNOWN]}
+    (capture,) = identify([capture_of(11)], HOST, nothing_before)
+    saved = a_snapshot(capture)
+    older = msgspec.structs.replace(claim("X", Evidence.HOOK), written_at=saved.last_seen_at - timedelta(seconds=1))
+    newer = msgspec.structs.replace(older, written_at=saved.last_seen_at + timedelta(seconds=1))
+    for record, certain in ((older, False), (newer, True)):
+        known.identities = {11: [record, UNKNOWN]}
+        (found,) = identify([capture_of(11)], HOST, lambda server: saved)
+        assert known_of(found) == ("X", Evidence.HOOK, certain)

@@ -52,7 +52,8 @@ def find_history(process: Process, options: Options, files: Sequence[str], host:
         path, why = found, "a settings file chooses the history file, for every aider that reads it"
     elif chosen := process.environ.get(_VARIABLE):
         path, own, why = chosen, True, "a variable of this process chooses the history file"
-    path = normpath(join(cwd, path))
+    # By its real name: two processes that reach one file by two names write into one conversation.
+    path = host.physical(normpath(join(cwd, path)))
     if own and host.physical(path) == host.physical(usual):
         own, why = False, "the history file chosen is the usual one, to which every aider in this directory appends"
     return History(path=path, own=own, why=why)

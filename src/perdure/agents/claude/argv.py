@@ -77,6 +77,9 @@ def recognise(process: Process) -> float:
         if argument.name in NOT_INTERACTIVE:
             return 0.0
     first = next(iter(_operands(process.argv[head:])), None)
+    if first == "agents" and "--json" not in process.argv:
+        # The list of background agents is a person's; without it, one of them would be taken for the pane's agent.
+        return score
     return 0.0 if first in SUBCOMMANDS else score
 
 

@@ -170,6 +170,8 @@ class _Search:
         if self._title == _HOME_TITLE:
             # Whatever it was in before, nothing was said yet in the one that is in sight now.
             self._case.left.update(session.id for session in self._written())
+        elif self._title.startswith(_PROMPT_TITLE):
+            self._case.left.update(session.id for session in self._written() if self._is_out_of_sight(session))
         return self._case.closed(found)
 
     # -- what this process does now -----------------------------------------------------------------------------
@@ -223,6 +225,10 @@ class _Search:
         line = " ".join(said.partition("\n")[0].split())
         return shown == line or (shown.endswith(_CUT) and line.startswith(shown.removesuffix(_CUT).rstrip()))
 
+    def _is_out_of_sight(self, session: Session) -> bool:
+        """Whether the title is another's last prompt. One at work may have been asked this moment."""
+        return session.status not in ("running", "pending") and not self._is_titled(session)
+
     def _registered(self) -> list[Identity]:
         """The open session that this very process runs, without a hub. One that is left is closed at once."""
         own = [each for each in self._written() if each.pid == self._process.pid and self._began_here(each)]
@@ -230,7 +236,10 @@ class _Search:
             self._case.note("no session has this process's number, or not one alone")
             return []
         self._case.note("one open session has this process's number, and began after it")
-        return [self._case.claim(own[0].id, Evidence.REGISTRY, certain=True)]
+        in_sight = self._title.startswith(_PROMPT_TITLE) and not self._is_out_of_sight(own[0])
+        if not in_sight:
+            self._case.note("the title does not say that it is in sight")
+        return [self._case.claim(own[0].id, Evidence.REGISTRY, certain=in_sight)]
 
     def _began_here(self, session: Session) -> bool:
         began = session.started_at
@@ -247,8 +256,16 @@ class _Search:
         session = sessions.find(self._home, named, self._host)
         path = sessions.messages_path(self._home, named)
         gone = session is not None and self._title == _HOME_TITLE
+        elsewhere = session is not None and self._title.startswith(_PROMPT_TITLE) and self._is_out_of_sight(session)
+        if elsewhere:
+            self._case.note("the title has another prompt than the session")
         return self._case.launched(
-            named, others, gone=gone, lost=session is None, written_at=self._host.modified_at(path)
+            named,
+            others,
+            gone=gone,
+            lost=session is None,
+            doubtful=elsewhere,
+            written_at=self._host.modified_at(path),
         )
 
     def _candidates(self) -> list[Candidate]:

@@ -142,9 +142,17 @@ class Search:
         held = named in roots
         if not held:
             self._case.note("the daemon does not have it loaded")
-        own = self._case.claim(named, Evidence.ARGV, certain=held and not stray, written_at=self._written(named))
-        others = self._guesses([each for each in near if each.id != named])
-        return [own, *others] if held else [*others, own]
+        # Any pane may go to any thread the daemon has, also to one that another pane is in; the name in the title is
+        # all that tells.
+        decided = len(roots) == 1 or self._is_named(named)
+        if held and not decided:
+            self._case.note("the daemon has other threads loaded, and the title does not tell which is in sight")
+        certain = held and decided and not stray
+        own = self._case.claim(named, Evidence.ARGV, certain=certain, written_at=self._written(named))
+        titled = [each for each in near if each.id != named and self._is_named(each.id)]
+        others = self._guesses([each for each in near if each.id != named and each not in titled])
+        by_name = [self._case.claim(each.id, Evidence.TITLE, certain=False) for each in titled]
+        return [own, *by_name, *others] if held else [*by_name, *others, own]
 
     def _titled(self, shown: Loaded, roots: dict[str, Loaded]) -> list[Identity]:
         since = shown.loaded_at is not None and shown.loaded_at >= self._process.started_at

@@ -279,7 +279,9 @@ class _Search:
         opened = files.opened_since(self._process, self._home, self._host)
         # Opened by whom is not told; what another process has written to is locked by that.
         unlocked = [each for each in opened or () if self._is_free(each) and each not in locked]
-        if len(locked) == 1 and opened is not None and not unlocked:
+        # One that another process has locked may be in sight here too: then the title is that one's.
+        in_sight = self._title is None or self._is_titled(locked[0])
+        if len(locked) == 1 and opened is not None and not unlocked and in_sight:
             self._case.note("it holds one conversation's lock, and no other was opened since it started")
             return [self._case.claim(locked[0], Evidence.OPEN_FILE, certain=True)]
         self._case.note("it may have several conversations open, and which is in sight is not told")

@@ -112,26 +112,24 @@ class GeminiStore(Store):
         """Return conversations that were taken up in this project since, from within a running program.
 
         No hook tells of that before the next prompt. A program that was started with the conversation makes a file of
-        its own as it does so; and where there was a prompt since, the process that was asked has told its own hooks.
+        its own as it does so. Prompts that followed say nothing: another pane may be in that conversation too.
         """
         found = []
         for chat in self.touched(since):
-            taken_up = self._taken_up(chat) if chat.id != conversation else None
-            if taken_up is not None and taken_up > since:
+            taken_up = self._taken_up(chat, since) if chat.id != conversation else None
+            if taken_up is not None:
                 found.append((taken_up, chat.id))
         return found
 
-    def _taken_up(self, chat: Chat) -> datetime | None:
+    def _taken_up(self, chat: Chat, since: datetime) -> datetime | None:
         path = next(iter(self.files(chat.id)), None)
-        later: datetime | None = None
+        later = chat.written_at
         for record in _records.newest_first(path, self.host) if path else ():
             patch = mapping(record.get("$set"))
-            if text(patch.get("sessionId")):
-                at = later or chat.written_at
-                return None if self._is_launch(chat.id, at) else at
-            if transcript.prompt_of(record) is not None or text(record.get("projectHash")):
-                return None
-            later = _records.moment(text(patch.get("lastUpdated"))) or later
+            at = _records.moment(text(patch.get("lastUpdated")) or text(record.get("timestamp")))
+            if text(patch.get("sessionId")) and not self._is_launch(chat.id, at or later):
+                return at or later if (at or later) > since else None
+            later = at or later
         return None
 
     def _is_launch(self, conversation: str, at: datetime) -> bool:

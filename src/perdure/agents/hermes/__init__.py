@@ -245,7 +245,8 @@ class _Search:
         return Trace(conversation=conversation, left=record.get("hook_event_name") == "on_session_finalize")
 
     def _launched(self) -> list[Identity]:
-        named = self._hermes.named(self._process) or self._called()
+        by_id = self._hermes.named(self._process)
+        named = by_id or self._called()
         if named is None:
             self._case.note("the command line names none")
             return self._case.guesses(self._candidates())
@@ -255,10 +256,12 @@ class _Search:
             return self._gone(session)
         written = session.written_at if session else None
         if session is None or not _closed_since(session, self._process.started_at):
-            # One that is open was not left: /new, /resume and /branch all close it.
+            # /new, /resume and /branch close what they leave; but whoever takes it up again opens it again.
             lost = session is None and store.is_readable(self._database, self._host)
-            others = [] if session else [each for each in self._candidates() if each[1] != conversation]
-            return self._case.launched(conversation, others, lost=lost, written_at=written)
+            others = [each for each in self._candidates() if each[1] != conversation]
+            # Titles move on: to the newest of a line, and to other conversations.
+            by_title = by_id is None
+            return self._case.launched(conversation, others, lost=lost, doubtful=by_title, written_at=written)
         # What another process that had it too has closed cannot be closed again: leaving it would leave no trace.
         self._case.note("the command line names a conversation that another process has closed since")
         own = self._case.claim(conversation, Evidence.ARGV, certain=False, written_at=written)

@@ -213,7 +213,8 @@ class _Search:
         says = self._says(claim.conversation)
         if says is _Title.OTHER:
             return self._gone(claim.conversation)
-        certain = claim.certain and says is not _Title.UNKNOWN
+        # Going to another conversation leaves no trace but in the title.
+        certain = claim.certain and says is _Title.AGREES
         return [self._case.claim(claim.conversation, Evidence.HOOK, certain=certain, written_at=claim.written_at)]
 
     def _trace(self, record: Mapping[str, Any]) -> Trace | None:
@@ -242,7 +243,7 @@ class _Search:
             return [self._case.claim(conversation, Evidence.GUESS, certain=False)]
         others = [each for each in self._others(says) if each[1] != conversation]
         written = session.updated_at if session else None
-        return self._case.launched(conversation, others, written_at=written)
+        return self._case.launched(conversation, others, doubtful=says is _Title.SILENT, written_at=written)
 
     def _gone(self, conversation: str) -> list[Identity]:
         self._case.left.add(conversation)
@@ -271,7 +272,7 @@ class _Search:
             since = self._process.started_at
             begun = [each for each in self._touched() if each.created_at and each.created_at >= since]
             return self._guesses([each for each in begun if _is_nameless(each.title)])
-        named = store.called(self._database, self._shown.text, self._shown.cut, self._host)
+        named = self._called()
         if not named:
             self._case.note("the title is no conversation's")
             return self._guesses(self._touched())
@@ -298,11 +299,18 @@ class _Search:
         if shown is None or session is None:
             return _Title.SILENT
         if self._fits(session):
-            return _Title.UNKNOWN if not shown.text and self._is_at_rest(session) else _Title.AGREES
-        named = store.called(self._database, shown.text, shown.cut, self._host) if shown.text else [session]
+            if shown.text:
+                return _Title.UNKNOWN if len(self._called()) > 1 else _Title.AGREES
+            return _Title.UNKNOWN if self._is_at_rest(session) else _Title.AGREES
+        named = self._called() if shown.text else [session]
         if conversation in (each.id for each in named) and shown.text:
             return _Title.AGREES  # one of its sub-agents is being looked at
         return _Title.OTHER if named else _Title.UNKNOWN
+
+    def _called(self) -> list[Session]:
+        """The conversations the title may be of: going from one to another of the same title leaves no trace."""
+        shown = self._shown
+        return list(store.called(self._database, shown.text, shown.cut, self._host)) if shown else []
 
     def _fits(self, session: Session) -> bool:
         shown = self._shown

@@ -13,6 +13,7 @@ from os.path import join
 from perdure.agents._json import text
 from perdure.agents._kin import Chat, Store
 from perdure.agents.qwen.transcript import first_line
+from perdure.model.process import Process
 from perdure.ports import HostView
 
 _ENDING, _LOG = ".jsonl", ".txt"
@@ -41,6 +42,10 @@ class QwenStore(Store):
     ) -> None:
         super().__init__(home, directories, host)
         self._is_conversation = is_conversation
+
+    def is_deaf(self, process: Process) -> bool:
+        """Return whether its log of each conversation, by which a switch is known, is turned off."""
+        return process.environ.get("QWEN_DEBUG_LOG_FILE", "").lower() in ("0", "false", "no", "off")
 
     def find(self, conversation: str) -> Chat | None:
         """Return a conversation by its id, whichever project it is of."""
