@@ -378,4 +378,9 @@ def test_without_a_log_the_title_of_another_session_tells_that_it_was_left(host:
     assert not any(each.certain for each in found)
     assert A in found[-1].left
     assert B not in found[-1].left
+
+
+def test_without_a_log_the_command_line_is_certain_while_the_title_is_its_own(host: DirectoryHost) -> None:
+    keep(host, A, "one")
+    assert told(identify(host, "--id", A, title="> one")[0]) == (A, Evidence.ARGV, True)
     assert not identify(host, "--id", A, title="> two")[0].certain
