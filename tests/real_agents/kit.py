@@ -367,6 +367,14 @@ class Agent:
         assert found is not None, f"no agent was seen in the pane of {self.program.name}\n{self}"
         return found
 
+    def certain_identity(self, *, timeout: float = PATIENCE) -> dict[str, Any]:
+        """Save until the conversation is known for certain; an agent may draw its screen before it writes its id down."""
+        deadline = time.monotonic() + timeout
+        while not (found := self.identity())["certain"]:
+            assert time.monotonic() < deadline, f"{self.program.name} is not known for certain: {found}\n{self}"
+            time.sleep(0.1)
+        return found
+
     def row(self) -> dict[str, Any]:
         """Return this pane's row of `perdure ls --json`: identity, details and state of the moment."""
         rows = self.stage.perdure.ok("ls", "--json").json["panes"]

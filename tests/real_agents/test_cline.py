@@ -38,7 +38,7 @@ def is_in(agent: Agent, words: str) -> tuple[Any, ...]:
 
 def test_both_panes_are_certain_whoever_runs_them(stage: Stage) -> None:
     one = stage.start("cline")
-    fresh = one.identity()
+    fresh = one.certain_identity()
     assert (fresh["evidence"], fresh["certain"], fresh["prompted"]) == ("registry", True, False)
     two = stage.start("cline", size=(80, 24))
     for agent, words in ((one, "first words"), (two, "other words")):
