@@ -27,7 +27,7 @@ def banner(agent: Agent) -> str:
 def test_two_in_one_directory_are_told_apart_by_their_logs(stage: Stage) -> None:
     one = stage.start("goose", env={"GOOSE_MODE": "approve"})
     mine = banner(one)
-    fresh = one.certain_identity()
+    fresh = one.identity()
     assert (fresh["conversation"], fresh["certain"], fresh["prompted"]) == (mine, False, False)
     assert state_of(one) is State.IDLE
 
