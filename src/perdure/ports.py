@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from perdure.model.identity import AgentDetails, Identity
+from perdure.model.plan import Outcome, Restore
 from perdure.model.process import Command, Process
 from perdure.model.screen import Screen, ScreenReading
 from perdure.model.server import Server
@@ -193,3 +194,22 @@ class SnapshotStore(Protocol):
 
     def close(self) -> None:
         """Let go of the database; the store cannot be used afterwards."""
+
+
+class RestoreJournal(Protocol):
+    """Where restores are written down before they begin, so that one that was killed can be gone on with."""
+
+    def begin_restore(self, restore: Restore) -> None:
+        """Write a restore down, durably before this returns. The same id again replaces what was said of it."""
+
+    def note_outcomes(self, id: str, outcomes: Mapping[str, Outcome]) -> None:
+        """Add what came of steps, by pane of the snapshot; a later word about a pane replaces an earlier one."""
+
+    def end_restore(self, id: str, now: datetime) -> None:
+        """Say that a restore has come to its end: nobody goes on with it."""
+
+    def open_restore(self, server: Server) -> Restore | None:
+        """Return the latest restore of this server when it has not ended, else None."""
+
+    def list_restores(self, *, limit: int | None = None) -> tuple[Restore, ...]:
+        """Return restores, latest first."""

@@ -1,7 +1,7 @@
 """Which part of the program may import which: left may be imported by right, never back, never sideways.
 
 model, errors <- ports <- agents | tmux | host | store <- snapshots | live | chats | jobs | compat | hooks
-<- daemon <- api ; cli, tui
+<- restore <- daemon <- api ; cli, tui
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ NOUNS = frozenset({"model", "errors"})
 PORTS = NOUNS | {"ports"}
 EDGES = frozenset({"agents", "tmux", "host", "store"})
 CHAINS = frozenset({"snapshots", "live", "chats", "jobs", "compat", "hooks"})
-BELOW_DAEMON = PORTS | EDGES | CHAINS
+BELOW_DAEMON = PORTS | EDGES | CHAINS | {"restore"}
 
 ALLOWED: dict[str, frozenset[str]] = {
     "": frozenset(),
@@ -22,6 +22,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "ports": NOUNS,
     **dict.fromkeys(EDGES, PORTS),
     **dict.fromkeys(CHAINS, PORTS | EDGES),
+    # Whatever was brought back is looked at again, by the same eyes.
+    "restore": PORTS | EDGES | {"snapshots"},
     "daemon": BELOW_DAEMON,
     "api": BELOW_DAEMON | {"daemon"},
     "cli": BELOW_DAEMON | {"daemon", "api"},

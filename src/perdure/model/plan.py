@@ -1,0 +1,122 @@
+"""What a restore is going to do, and what came of it: one step for every pane of a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+
+from msgspec import Struct
+
+from perdure.model.server import Server, ServerProcess
+from perdure.model.topology import Link
+
+
+class Action(StrEnum):
+    """What becomes of a pane."""
+
+    #: It is there already, and nothing is done to it.
+    KEEP = "keep"
+    #: Nobody asked for it.
+    LEAVE = "leave"
+    SHELL = "shell"
+    #: An agent, in the conversation it was in.
+    RESUME = "resume"
+    #: An agent with the flags it had: nothing was ever said in it.
+    START = "start"
+    #: A program, exactly as it was started.
+    RUN = "run"
+    #: A shell below the text of a command that is not run.
+    SHOW = "show"
+    #: A pane that shows how its program ended.
+    DEAD = "dead"
+
+
+#: What starts an agent: bounded in number, held back under memory pressure, and verified.
+AGENT_ACTIONS = frozenset({Action.RESUME, Action.START})
+
+
+class Result(StrEnum):
+    """How far a step has come."""
+
+    PLANNED = "planned"
+    DONE = "done"
+    #: The same conversation by certain evidence.
+    VERIFIED = "verified"
+    UNVERIFIED = "unverified"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """What is done about one pane of the snapshot."""
+
+    n: int
+    #: The pane's id in the snapshot.
+    pane: str
+    #: `session:window.pane` as it was.
+    target: str
+    action: Action
+    agent: str | None = None
+    conversation: str | None = None
+    #: What is started, or for SHOW what would have been; () for a login shell.
+    argv: tuple[str, ...] = ()
+    #: Variables laid over what the user's own shell gives.
+    environ: Mapping[str, str] = {}
+    #: Where it starts: a directory that is there.
+    cwd: str = ""
+    #: The agent waits in its pane until somebody presses Enter.
+    asks: bool = False
+    #: When its conversation last saw life: the newest start first.
+    active_at: datetime | None = None
+    #: One sentence, "" when there is nothing to say.
+    why: str = ""
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """Everything a restore does on one server. Ids without a word are the snapshot's."""
+
+    snapshot: str
+    server: Server
+    steps: tuple[Step, ...]
+    #: Sessions, windows and panes that are there already, by their ids now.
+    sessions: Mapping[str, str] = {}
+    windows: Mapping[str, str] = {}
+    panes: Mapping[str, str] = {}
+    #: Of those, what an interrupted restore made and may have left unfinished.
+    unfinished: frozenset[str] = frozenset()
+    #: Places to be made, with the index that is free for them.
+    links: tuple[Link, ...] = ()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self.unfinished and all(step.action in (Action.KEEP, Action.LEAVE) for step in self.steps)
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What came of a step."""
+
+    step: Step
+    result: Result
+    why: str = ""
+    #: The pane's id now; None when there is none.
+    pane: str | None = None
+    #: The last lines the pane showed, when something is wrong with it.
+    screen: tuple[str, ...] = ()
+
+
+class Restore(Struct, frozen=True, kw_only=True):
+    """A restore as the journal keeps it: what it was going to make, so that another can go on with it."""
+
+    id: str
+    snapshot: str
+    server: Server
+    began_at: datetime
+    #: The server it works on; None until one answers.
+    process: ServerProcess | None = None
+    #: Sessions, windows and panes of the snapshot that it makes.
+    making: frozenset[str] = frozenset()
+    ended_at: datetime | None = None
+    #: By pane of the snapshot, as far as they are known.
+    outcomes: Mapping[str, Outcome] = {}

@@ -1,0 +1,1 @@
+"""plan -> restore: what was kept, brought back and verified."""
