@@ -85,13 +85,15 @@ class Plan(Struct, frozen=True, kw_only=True):
     panes: Mapping[str, str] = {}
     #: Of those, what an interrupted restore made and may have left unfinished.
     unfinished: frozenset[str] = frozenset()
-    #: Places to be made, with the index that is free for them.
+    #: Sessions, windows and panes that are not there and will be made.
+    making: frozenset[str] = frozenset()
+    #: Places to be made for windows in sessions, with an index that is free there.
     links: tuple[Link, ...] = ()
 
     @property
     def is_done(self) -> bool:
         """Whether there is nothing to do."""
-        return not self.unfinished and all(step.action in (Action.KEEP, Action.LEAVE) for step in self.steps)
+        return not self.unfinished and not self.making
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
