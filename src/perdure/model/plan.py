@@ -89,6 +89,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     making: frozenset[str] = frozenset()
     #: Places to be made for windows in sessions, with an index that is free there.
     links: tuple[Link, ...] = ()
+    #: Windows an interrupted restore left at another index than theirs.
+    moves: tuple[Link, ...] = ()
 
     @property
     def is_done(self) -> bool:

@@ -21,13 +21,19 @@ class There(Struct, frozen=True, kw_only=True):
     panes: Mapping[str, str] = {}
 
 
-def match(saved: Topology, living: Topology | None) -> There:
-    """Return what of `saved` lives. Nothing living stands for two things of the snapshot."""
+def match(saved: Topology, living: Topology | None, making: frozenset[str] = frozenset()) -> There:
+    """Return what of `saved` lives. Nothing living stands for two things of the snapshot.
+
+    `making` is what an interrupted restore was about to make: a session of these may not have its name yet, nor its
+    first window its index.
+    """
     if living is None:
         return There()
     same = (saved.process.pid, saved.process.started_at) == (living.process.pid, living.process.started_at)
     sessions = _sessions(saved, living, by_id=same)
-    windows = _windows(saved, living, sessions, by_id=same)
+    sessions |= _half_made_sessions(saved, living, sessions, making)
+    windows = _first_windows(saved, living, sessions, making)
+    windows = _windows(saved, living, sessions, windows, by_id=same)
     return There(sessions=sessions, windows=windows, panes=_panes(saved, living, windows, by_id=same))
 
 
@@ -44,8 +50,37 @@ def _sessions(saved: Topology, living: Topology, *, by_id: bool) -> dict[str, st
     return found | {each.id: names[each.name] for each in saved.sessions if each.id not in found and each.name in names}
 
 
-def _windows(saved: Topology, living: Topology, sessions: Mapping[str, str], *, by_id: bool) -> dict[str, str]:
-    found = _same_ids((each.id for each in saved.windows), (each.id for each in living.windows)) if by_id else {}
+def _half_made_sessions(
+    saved: Topology, living: Topology, known: Mapping[str, str], making: frozenset[str]
+) -> dict[str, str]:
+    """A group is called after its first session, which has the group's name until it is given its own."""
+    names = {each.name: each.id for each in living.sessions if each.id not in known.values()}
+    left = (each for each in saved.sessions if each.id in making and each.id not in known)
+    return {each.id: names.pop(each.group) for each in left if each.group in names}
+
+
+def _first_windows(
+    saved: Topology, living: Topology, sessions: Mapping[str, str], making: frozenset[str]
+) -> dict[str, str]:
+    """The only window of a session that is being made is its first one, wherever it stands."""
+    places: dict[str, list[str]] = {}
+    for link in living.links:
+        places.setdefault(link.session, []).append(link.window)
+    found: dict[str, str] = {}
+    for session in sessions.keys() & making:
+        only = places.get(sessions[session], [])
+        first = next((link.window for link in saved.links if link.session == session), None)
+        if len(only) == 1 and first is not None:
+            found[first] = only[0]
+    return found
+
+
+def _windows(
+    saved: Topology, living: Topology, sessions: Mapping[str, str], known: Mapping[str, str], *, by_id: bool
+) -> dict[str, str]:
+    found = dict(known)
+    if by_id:
+        found |= _same_ids((each.id for each in saved.windows), (each.id for each in living.windows))
     taken = set(found.values())
     places = {(link.session, link.index): link.window for link in living.links if link.window not in taken}
     for link in saved.links:

@@ -49,7 +49,7 @@ def arrange(saved: Topology, plan: Plan, names_taken: frozenset[str]) -> Places:
     for session in saved.sessions:
         if session.group and (session.id in plan.making or session.id in plan.sessions):
             members[session.group] = members.get(session.group, 0) + 1
-    made = {}
+    made: dict[str, NewSession] = {}
     for session in ordered:
         leader = leaders.get(session.id)
         first = bool(session.group) and leader is None

@@ -67,10 +67,12 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 def plan(snapshot: Snapshot, living: Living, adapters: Mapping[str, AgentAdapter], policy: Policy) -> Plan:
     """Return what is to be done: one step for every pane of the snapshot, in the order a person would count them."""
-    there = match(snapshot.topology, living.topology)
+    interrupted = living.interrupted
+    begun = interrupted.making if interrupted and interrupted.snapshot == snapshot.id else frozenset()
+    there = match(snapshot.topology, living.topology, begun)
     wanted = _wanted(snapshot.topology, policy)
     panes = frozenset(pane.id for pane in snapshot.topology.panes if policy.wants(pane.id))
-    decide = _Decider(snapshot, living, adapters, policy, there)
+    decide = _Decider(snapshot, living, adapters, policy, there, begun)
     steps = tuple(decide(n, target, pane) for n, (target, pane) in enumerate(targets(snapshot.topology), 1))
     windows = {pane.window for pane in snapshot.topology.panes if pane.id in panes}
     making = (wanted - there.sessions.keys()) | (windows - there.windows.keys()) | (panes - there.panes.keys())
@@ -84,6 +86,7 @@ def plan(snapshot: Snapshot, living: Living, adapters: Mapping[str, AgentAdapter
         unfinished=decide.unfinished & (wanted | windows | panes),
         making=frozenset(making),
         links=tuple(_links(snapshot.topology, living.topology, there, wanted, windows)),
+        moves=tuple(_moves(snapshot.topology, living.topology, there, decide.unfinished)),
     )
 
 
@@ -122,6 +125,15 @@ def _links(
             yield Link(session=link.session, window=link.window, index=index, active=link.active, last=link.last)
 
 
+def _moves(saved: Topology, living: Topology | None, there: There, unfinished: frozenset[str]) -> Iterator[Link]:
+    now = {(link.session, link.window): link.index for link in (living.links if living else ())}
+    for link in saved.links:
+        if link.session in unfinished and link.window in unfinished:
+            index = now.get((there.sessions[link.session], there.windows[link.window]), link.index)
+            if index != link.index:
+                yield link
+
+
 class _Decider:
     """Decides what becomes of each pane; a conversation is given to one pane only."""
 
@@ -132,6 +144,7 @@ class _Decider:
         adapters: Mapping[str, AgentAdapter],
         policy: Policy,
         there: There,
+        begun: frozenset[str],
     ) -> None:
         self._snapshot = snapshot
         self._living = living
@@ -139,13 +152,8 @@ class _Decider:
         self._policy = policy
         self._there = there
         self._given: dict[Conversation, str] = {}
-        interrupted = living.interrupted
-        #: What an interrupted restore was going to make, and nobody else can have made.
-        self.unfinished = (
-            interrupted.making & (there.sessions.keys() | there.windows.keys() | there.panes.keys())
-            if interrupted is not None and interrupted.snapshot == snapshot.id
-            else frozenset()
-        )
+        #: What an interrupted restore made.
+        self.unfinished = begun & (there.sessions.keys() | there.windows.keys() | there.panes.keys())
 
     def __call__(self, n: int, target: str, pane: Pane) -> Step:
         step = self._step(pane)

@@ -47,7 +47,15 @@ def arrangement(window: Window, id: str, panes: Sequence[Pane], now: Mapping[str
     if window.zoomed:
         active = next((pane for pane in panes if pane.active), panes[0])
         # Zooming is a toggle: what is zoomed already stays so.
-        yield ("if-shell", "-F", "-t", now[active.id], "#{window_zoomed_flag}", "", f"resize-pane -Z -t {now[active.id]}")
+        yield (
+            "if-shell",
+            "-F",
+            "-t",
+            now[active.id],
+            "#{window_zoomed_flag}",
+            "",
+            f"resize-pane -Z -t {now[active.id]}",
+        )
 
 
 def pane_settings(pane: Pane, id: str, words: Words) -> Iterator[Words]:
@@ -55,8 +63,9 @@ def pane_settings(pane: Pane, id: str, words: Words) -> Iterator[Words]:
     yield ("select-pane", "-t", id, "-T", literal(pane.title))
     yield from _options(pane.options, id, "-p")
     if pane.dead:
-        if _REMAIN not in pane.options:
-            yield ("set-option", "-p", "-t", id, _REMAIN, "on")
+        # Without it the pane would be gone with its program; where it is on for all, nothing is set on this one.
+        is_off = f"#{{==:#{{{_REMAIN}}},off}}"
+        yield ("if-shell", "-F", "-t", id, is_off, f"set-option -p -t {id} {_REMAIN} on")
         yield ("respawn-pane", "-k", "-t", id, *words)
 
 
