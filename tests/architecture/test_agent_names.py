@@ -20,12 +20,16 @@ OF_TERMINALS = frozenset({"cursor_x", "cursor_y"})
 #: `compat` reads and writes files of older scripts, whose field names and paths hold agents' names.
 EXEMPT = frozenset({"agents", "compat"})
 
+#: The one agent that is a program of ours, and may say its name at home.
+OWN = {"demo": frozenset({"simulant"})}
+
 
 def named_agents(module: Module, names: Iterable[str]) -> list[Finding]:
     """Return every string, docstrings apart, in which one of the names stands as a word."""
     if module.unit in EXEMPT:
         return []
-    word = re.compile(rf"(?<![A-Za-z0-9])({'|'.join(map(re.escape, sorted(names)))})(?![A-Za-z0-9])", re.IGNORECASE)
+    others = sorted(frozenset(names) - OWN.get(module.unit, frozenset()))
+    word = re.compile(rf"(?<![A-Za-z0-9])({'|'.join(map(re.escape, others))})(?![A-Za-z0-9])", re.IGNORECASE)
     docstrings = _docstrings(module.tree)
     return [
         Finding(module.at(node), f"an agent's name in {node.value!r}")
@@ -66,6 +70,13 @@ def test_agents_are_named_in_their_own_folder_only() -> None:
 )
 def test_a_name_is_found(text: str) -> None:
     assert named_agents(parse("perdure.cli.ls", text), KNOWN)
+
+
+def test_the_program_that_stands_for_an_agent_names_itself_and_nobody_else() -> None:
+    names = {*KNOWN, "simulant"}
+    assert not named_agents(parse("perdure.demo.agent", "name = 'simulant'"), names)
+    assert named_agents(parse("perdure.demo.agent", "name = 'claude'"), names)
+    assert named_agents(parse("perdure.cli.demo", "name = 'simulant'"), names)
 
 
 def test_the_folder_itself_and_prose_are_left_alone() -> None:

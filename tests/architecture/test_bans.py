@@ -20,6 +20,8 @@ class Ban(NamedTuple):
 
 
 PROCESSES = ("perdure.tmux", "perdure.host", "perdure.jobs")
+#: A program of its own, which stands for somebody else's.
+SIMULATED = "perdure.demo.agent"
 
 BANS = (
     Ban(("subprocess", "pty", "asyncio.create_subprocess_exec"), PROCESSES, "processes are started at the edges only"),
@@ -46,12 +48,12 @@ BANS = (
             "time.localtime",
             "time.gmtime",
         ),
-        ("perdure.host.clock",),
+        ("perdure.host.clock", SIMULATED),
         "time is an argument: take `now`",
     ),
     Ban(
         ("time.monotonic", "time.monotonic_ns", "time.perf_counter", "time.perf_counter_ns", "time.clock_gettime"),
-        ("perdure.tmux", "perdure.host"),
+        ("perdure.tmux", "perdure.host", SIMULATED),
         "only the edges wait for something",
     ),
     Ban(

@@ -2,6 +2,8 @@
 
 model, errors <- ports <- agents | tmux | host | store <- snapshots | live | chats | jobs | compat | hooks
 <- restore <- daemon <- api ; cli, tui
+
+`demo` stands beside `daemon`, for the command line alone.
 """
 
 from __future__ import annotations
@@ -24,9 +26,10 @@ ALLOWED: dict[str, frozenset[str]] = {
     **dict.fromkeys(CHAINS, PORTS | EDGES),
     # Whatever was brought back is looked at again, by the same eyes.
     "restore": PORTS | EDGES | {"snapshots"},
+    "demo": PORTS | EDGES | {"snapshots", "restore"},
     "daemon": BELOW_DAEMON,
     "api": BELOW_DAEMON | {"daemon"},
-    "cli": BELOW_DAEMON | {"daemon", "api"},
+    "cli": BELOW_DAEMON | {"daemon", "api", "demo"},
     "tui": BELOW_DAEMON | {"daemon", "api"},
     "__main__": frozenset({"cli"}),
 }

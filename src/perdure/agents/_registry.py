@@ -31,6 +31,7 @@ _BUILT_IN: Mapping[str, tuple[str, ...]] = {
     "hermes": ("hermes", "hermes_cli"),
     "opencode": ("opencode", "opencode.exe"),
     "qwen": ("qwen", "cli.js", "index.js"),
+    "simulant": ("simulant", "agent.py"),
 }
 
 #: Those that can record their conversation themselves; `<name>/hooks.py` tells how.
