@@ -183,8 +183,14 @@ class SnapshotStore(Protocol):
     def absent_scrollback(self, digests: Collection[str]) -> set[str]:
         """Return those of `digests` the store does not hold yet."""
 
-    def prune_snapshots(self, doomed: Collection[str], now: datetime) -> int:
-        """Delete these snapshots and whatever scrollback only they used; return how many there were."""
+    def prune_snapshots(
+        self, doomed: Collection[str], now: datetime, *, restores_before: datetime | None = None
+    ) -> int:
+        """Delete these snapshots and whatever scrollback only they used; return how many there were.
+
+        The last good snapshot of a server stays, and so does that of a restore that has not ended. Restores that
+        have ended go when their snapshot is gone or when they began before `restores_before`.
+        """
 
     def pruned_at(self) -> datetime | None:
         """Return when `prune_snapshots` last ran."""
@@ -200,16 +206,22 @@ class RestoreJournal(Protocol):
     """Where restores are written down before they begin, so that one that was killed can be gone on with."""
 
     def begin_restore(self, restore: Restore) -> None:
-        """Write a restore down, durably before this returns. The same id again replaces what was said of it."""
+        """Write a restore down, durably before this returns. The same id again replaces what was said of it.
+
+        Another restore of the same server that has not ended has now: only the latest is gone on with.
+        """
 
     def note_outcomes(self, id: str, outcomes: Mapping[str, Outcome]) -> None:
-        """Add what came of steps, by pane of the snapshot; a later word about a pane replaces an earlier one."""
+        """Add what came of steps, by pane of the snapshot; a later word about a pane replaces an earlier one.
+
+        Durable before this returns. Raises `NotFound` when there is no such restore, as `end_restore` does.
+        """
 
     def end_restore(self, id: str, now: datetime) -> None:
-        """Say that a restore has come to its end: nobody goes on with it."""
+        """Say that a restore has come to its end: nobody goes on with it. Saying it again changes nothing."""
 
     def open_restore(self, server: Server) -> Restore | None:
         """Return the latest restore of this server when it has not ended, else None."""
 
     def list_restores(self, *, limit: int | None = None) -> tuple[Restore, ...]:
-        """Return restores, latest first."""
+        """Return restores, the one that was begun last first; those that cannot be read are left out."""

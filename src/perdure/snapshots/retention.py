@@ -31,28 +31,23 @@ def doomed(snapshots: Iterable[SnapshotSummary], now: datetime, policy: Retentio
     return gone
 
 
+def horizon(now: datetime, policy: RetentionConfig) -> datetime:
+    """Return the moment before which nothing is kept for its age alone."""
+    return now - max(
+        timedelta(hours=policy.everything_hours), timedelta(days=max(policy.hourly_days, policy.daily_days))
+    )
+
+
 def before_drop(lineage: Sequence[SnapshotSummary]) -> list[SnapshotSummary]:
     """Return those of a server's snapshots, oldest first, after which most of the panes were gone."""
-    return [earlier for earlier, _ in _falls(lineage, lambda each: each.panes)]
-
-
-def _kept(lineage: Sequence[SnapshotSummary], now: datetime, policy: RetentionConfig, zone: tzinfo) -> set[str]:
-    kept = {lineage[-1].id} | _both_sides(_falls(lineage, lambda each: each.panes))
-    span = now - timedelta(days=policy.daily_days)
-    # Agents that went while their panes stayed: an OOM kill looks like that, and so does the end of a working day.
-    # These are kept as long as the last of a day would be, and not for ever.
-    kept |= _both_sides(fall for fall in _falls(lineage, lambda each: each.agents) if fall[0].last_seen_at >= span)
-    kept |= {each.id for each in lineage if each.last_seen_at >= now - timedelta(hours=policy.everything_hours)}
-    kept |= _last_of_each(lineage, now - timedelta(days=policy.hourly_days), lambda at: _hour(at, zone))
-    kept |= _last_of_each(lineage, span, lambda at: at.astimezone(zone).date())
-    return kept
+    return [earlier for earlier, _ in falls(lineage, lambda each: each.panes)]
 
 
 _Fall = tuple[SnapshotSummary, SnapshotSummary]
 
 
-def _falls(lineage: Sequence[SnapshotSummary], count: Callable[[SnapshotSummary], int]) -> list[_Fall]:
-    """Return the neighbours between which most of what is counted was lost."""
+def falls(lineage: Sequence[SnapshotSummary], count: Callable[[SnapshotSummary], int]) -> list[_Fall]:
+    """Return the neighbours in a server's snapshots, oldest first, between which most of what is counted was lost."""
     return [
         (earlier, later)
         for earlier, later in pairwise(lineage)
@@ -60,9 +55,21 @@ def _falls(lineage: Sequence[SnapshotSummary], count: Callable[[SnapshotSummary]
     ]
 
 
-def _both_sides(falls: Iterable[_Fall]) -> set[str]:
+def _kept(lineage: Sequence[SnapshotSummary], now: datetime, policy: RetentionConfig, zone: tzinfo) -> set[str]:
+    kept = {lineage[-1].id} | _both_sides(falls(lineage, lambda each: each.panes))
+    span = now - timedelta(days=policy.daily_days)
+    # Agents that went while their panes stayed: an OOM kill looks like that, and so does the end of a working day.
+    # These are kept as long as the last of a day would be, and not for ever.
+    kept |= _both_sides(fall for fall in falls(lineage, lambda each: each.agents) if fall[0].last_seen_at >= span)
+    kept |= {each.id for each in lineage if each.last_seen_at >= now - timedelta(hours=policy.everything_hours)}
+    kept |= _last_of_each(lineage, now - timedelta(days=policy.hourly_days), lambda at: _hour(at, zone))
+    kept |= _last_of_each(lineage, span, lambda at: at.astimezone(zone).date())
+    return kept
+
+
+def _both_sides(fallen: Iterable[_Fall]) -> set[str]:
     # The small state too: without it, the next time this is asked, the big one would not stand before a fall.
-    return {each.id for fall in falls for each in fall}
+    return {each.id for fall in fallen for each in fall}
 
 
 def _last_of_each(

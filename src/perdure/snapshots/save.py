@@ -13,7 +13,7 @@ from perdure.model.server import Server
 from perdure.model.snapshot import Miss, Missed
 from perdure.ports import SnapshotStore
 from perdure.snapshots.look import Looked
-from perdure.snapshots.retention import doomed
+from perdure.snapshots.retention import doomed, horizon
 
 _PRUNE_EVERY = timedelta(hours=1)
 _LEAP = timedelta(days=2)
@@ -112,7 +112,8 @@ def prune(store: SnapshotStore, config: Config, now: datetime) -> int:
         return 0
     if last is None or not timedelta() <= now - last <= _LEAP:
         return store.prune_snapshots((), now)
-    return store.prune_snapshots(doomed(store.list_snapshots(), now, config.retention, _zone(config.zone)), now)
+    gone = doomed(store.list_snapshots(), now, config.retention, _zone(config.zone))
+    return store.prune_snapshots(gone, now, restores_before=horizon(now, config.retention))
 
 
 def _zone(name: str) -> tzinfo:

@@ -82,6 +82,9 @@ def _rows(store: Store) -> Iterator[Problem]:
         yield Problem(
             where=f"scrollback {digest}", what="A snapshot refers to it, and it is not there.", repairable=True
         )
+    for damage in store.damage():
+        what = "It" if damage.pane is None else f"What came of its pane {damage.pane}"
+        yield Problem(where=f"restore {damage.restore}", what=f"{what} cannot be read back.", repairable=True)
 
 
 def _manifests(store: Store) -> Iterator[Problem]:

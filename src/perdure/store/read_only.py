@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from perdure import errors
+from perdure.model.plan import Outcome, Restore
 from perdure.model.server import Server
 from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot, SnapshotSummary
 from perdure.store import connect, migrations
@@ -32,7 +33,7 @@ def open_read_only(url: str, state_dir: str) -> Store:
 
 
 class ReadOnlyStore(Store):
-    """A `SnapshotStore` that refuses to save and to prune.
+    """A `SnapshotStore` that refuses to save, to prune, and to begin a restore.
 
     Nobody can take manifests into its database, so what they are ahead by is laid over what the database says.
     """
@@ -44,10 +45,21 @@ class ReadOnlyStore(Store):
     def save_snapshot(
         self, capture: Capture, scrollback: Mapping[str, bytes] | None, *, origin: str = CAPTURED
     ) -> Saved:
-        raise errors.StoreUnusable("The store is only read here: nothing can be saved in it.")
+        raise _nothing_saved()
 
-    def prune_snapshots(self, doomed: Collection[str], now: datetime) -> int:
+    def prune_snapshots(
+        self, doomed: Collection[str], now: datetime, *, restores_before: datetime | None = None
+    ) -> int:
         raise errors.StoreUnusable("The store is only read here: nothing can be removed from it.")
+
+    def begin_restore(self, restore: Restore) -> None:
+        raise _nothing_saved()
+
+    def note_outcomes(self, id: str, outcomes: Mapping[str, Outcome]) -> None:
+        raise _nothing_saved()
+
+    def end_restore(self, id: str, now: datetime) -> None:
+        raise _nothing_saved()
 
     def get_snapshot(self, id: str) -> Snapshot:
         found = super().get_snapshot(id)
@@ -72,6 +84,10 @@ class ReadOnlyStore(Store):
         found = [each.snapshot for each in read_manifests(self.state_dir) if isinstance(each, Manifest)]
         found.sort(key=lambda snapshot: snapshot.last_seen_at)
         return {each.id: each for each in found if self.is_ahead(each.id, each.last_seen_at)}
+
+
+def _nothing_saved() -> errors.StoreUnusable:
+    return errors.StoreUnusable("The store is only read here: nothing can be saved in it.")
 
 
 _NO_DATABASE = Problem(

@@ -96,6 +96,12 @@ def _rows(store: Store, now: datetime) -> Iterator[str]:
         with store.driver.transaction():
             store.records.set_scrollback_aside(digest, stamp(now))
         yield f"Set the damaged scrollback {digest} aside."
+    for damage in list(store.damage()):
+        store.set_aside(damage, now)
+        if damage.pane is None:
+            yield f"Set the damaged restore {damage.restore} aside."
+        else:
+            yield f"Set the damaged outcome of pane {damage.pane} in restore {damage.restore} aside."
 
 
 def _missing_scrollback(store: Store) -> Iterator[str]:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -18,8 +18,10 @@ from perdure.model.snapshot import Capture, Snapshot, SnapshotSummary
 from perdure.model.topology import Details, Topology
 from perdure.store.driver import Row
 
+_Kind = TypeVar("_Kind", bound=Struct)
 _ENCODER = msgspec.json.Encoder(order="deterministic")
-_UNREADABLE = (zlib.error, msgspec.MsgspecError, UnicodeError, ValueError, TypeError)
+#: What reading a row that is damaged can raise.
+UNREADABLE = (zlib.error, msgspec.MsgspecError, UnicodeError, ValueError, TypeError)
 
 
 class Standing(Struct, frozen=True):
@@ -78,7 +80,7 @@ def digests_of(details: Details) -> frozenset[str]:
     return frozenset(pane.scrollback for pane in details.panes.values() if pane.scrollback is not None)
 
 
-def canonical(value: Topology | Details) -> bytes:
+def canonical(value: Struct) -> bytes:
     """Return the one JSON text for this value, whatever order its mappings are in."""
     return _ENCODER.encode(value)
 
@@ -111,6 +113,12 @@ def unpacked(data: bytes) -> bytes:
         raise ValueError(str(error)) from error
 
 
+def decoded(kind: type[_Kind], data: bytes) -> _Kind:
+    """Return a value of which the canonical text was packed. Raises one of `UNREADABLE` when it is damaged."""
+    value: _Kind = _decoder(kind).decode(unpacked(data))
+    return value
+
+
 def stamp(moment: datetime) -> str:
     """Return a time as text of fixed width in UTC, whose order is the order in time."""
     if moment.tzinfo is None:
@@ -138,7 +146,7 @@ def summary_from(row: Row) -> SnapshotSummary:
             panes=panes,
             agents=agents,
         )
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise damaged(id) from error
 
 
@@ -157,9 +165,9 @@ def snapshot_from(row: Row) -> Snapshot:
             taken_at=summary.taken_at,
             last_seen_at=summary.last_seen_at,
             topology=_decoder(Topology).decode(raw),
-            details=_decoder(Details).decode(zlib.decompress(details)),
+            details=decoded(Details, details),
         )
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise damaged(summary.id) from error
 
 

@@ -12,6 +12,7 @@ from perdure.model.server import Server
 from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot, SnapshotSummary
 from perdure.store.driver import Driver
 from perdure.store.inherit import known_scrollback, with_scrollback
+from perdure.store.journal import Journal
 from perdure.store.manifest import Manifest, Shelf, read_manifests, read_scrollback
 from perdure.store.placing import Placed, place
 from perdure.store.records import NO_LIMIT, Records
@@ -21,14 +22,14 @@ _ID = re.compile(r"[0-9a-f]{1,16}")
 _PRUNED_AT = "pruned_at"
 
 
-class Store:
-    """A `SnapshotStore`; `open_store` makes one."""
+class Store(Journal):
+    """A `SnapshotStore` and `RestoreJournal`; `open_store` makes one."""
 
     #: What of the database could not be looked at, when there is such a part.
     unseen: Problem | None = None
 
     def __init__(self, driver: Driver, state_dir: str) -> None:
-        self.driver = driver
+        super().__init__(driver)
         self.state_dir = state_dir
         self.records = Records(driver)
         self.shelf = Shelf(state_dir)
@@ -99,11 +100,14 @@ class Store:
     def absent_scrollback(self, digests: Collection[str]) -> set[str]:
         return self.records.absent(digests)
 
-    def prune_snapshots(self, doomed: Collection[str], now: datetime) -> int:
+    def prune_snapshots(
+        self, doomed: Collection[str], now: datetime, *, restores_before: datetime | None = None
+    ) -> int:
         with self.driver.transaction():
-            kept = self._last_good()
+            kept = self._last_good() | self.in_use()
             count = sum(self.records.delete(id) for id in sorted(set(doomed) - kept))
             self.records.delete_unused_scrollbacks()
+            self.forget_restores(restores_before)
             self.records.remember(_PRUNED_AT, stamp(now))
         return count
 

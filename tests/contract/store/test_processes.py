@@ -34,15 +34,18 @@ for number in range(int(start), int(start) + int(step) * int(count), int(step)):
 """
 
 
-def saver(place: Place, start: int, step: int, count: int, socket: str = "default") -> subprocess.Popen[str]:
-    arguments = [place.url, place.state_dir, str(start), str(step), str(count), socket]
+def a_process_running(program: str, *arguments: str) -> subprocess.Popen[str]:
     paths = os.pathsep.join([os.path.join(ROOT, "src"), ROOT])
     return subprocess.Popen(
-        [sys.executable, "-c", SAVER, *arguments],
+        [sys.executable, "-c", program, *arguments],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": paths},
     )
+
+
+def saver(place: Place, start: int, step: int, count: int, socket: str = "default") -> subprocess.Popen[str]:
+    return a_process_running(SAVER, place.url, place.state_dir, str(start), str(step), str(count), socket)
 
 
 def assert_whole(store: Store) -> None:
@@ -147,3 +150,69 @@ def test_a_reader_is_not_kept_waiting_by_a_writer(place: Place) -> None:
         assert len(reader.list_snapshots()) == 1
     writer.close()
     reader.close()
+
+
+#: Begins <id> on <socket>, then says 4 panes' outcomes, each time with a higher number, and each number once it is kept.
+RESTORER = """
+import sys
+from perdure.store import open_store
+from tests.builders import a_server
+from tests.contract.store.restores import a_restore, an_outcome
+url, state_dir, id, socket, count = sys.argv[1:]
+store = open_store(url, state_dir=state_dir)
+store.begin_restore(a_restore(id, server=a_server(socket)))
+print(0, flush=True)
+for number in range(1, int(count) + 1):
+    store.note_outcomes(id, {f"%{pane}": an_outcome(pane, why=str(number)) for pane in range(4)})
+    print(number, flush=True)
+"""
+
+
+def restorer(place: Place, id: str, socket: str, count: int) -> subprocess.Popen[str]:
+    return a_process_running(RESTORER, place.url, place.state_dir, id, socket, str(count))
+
+
+def said_last(store: Store, server: str) -> set[int]:
+    """The numbers an open restore has of its panes; {0} before the first."""
+    restore = store.open_restore(a_server(server))
+    assert restore is not None
+    return {int(outcome.why) for outcome in restore.outcomes.values()} or {0}
+
+
+@pytest.mark.parametrize("sockets", [("a", "b", "c"), ("a", "a", "a")])
+def test_many_write_into_the_journal_at_once(place: Place, sockets: tuple[str, ...]) -> None:
+    restorers = [restorer(place, f"r{n}", socket, 20) for n, socket in enumerate(sockets)]
+    for process in restorers:
+        process.communicate()
+    assert [process.returncode for process in restorers] == [0] * len(sockets)
+    store = place.open()
+    assert store.check() == ()
+    found = store.list_restores()
+    assert {restore.id for restore in found} == {"r0", "r1", "r2"}
+    assert {outcome.why for restore in found for outcome in restore.outcomes.values()} == {"20"}
+    # One is open per server, whoever came last.
+    assert sum(restore.ended_at is None for restore in found) == len(set(sockets))
+    assert {said_last(store, socket) == {20} for socket in sockets} == {True}
+    store.close()
+
+
+def test_a_restorer_killed_at_any_moment_leaves_what_it_said(place: Place) -> None:
+    chance = random.Random(11)
+    for turn in range(8):
+        process = restorer(place, f"r{turn}", "default", 10_000)
+        assert process.stdout is not None
+        said = [process.stdout.readline()]
+        time.sleep(chance.random() * 0.05)
+        process.send_signal(signal.SIGKILL)
+        said += process.communicate()[0].splitlines()
+        last = max(int(line) for line in said if line.strip())
+        store = place.open()
+        assert store.check() == ()
+        restore = store.open_restore(a_server())
+        assert restore is not None
+        assert restore.id == f"r{turn}"
+        # All four panes of one call or none, and nothing that was said to be kept is missing.
+        (number,) = said_last(store, "default")
+        assert number in (last, last + 1)
+        assert len(restore.outcomes) == (4 if number else 0)
+        store.close()

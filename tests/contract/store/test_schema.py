@@ -12,10 +12,13 @@ from perdure.store import migrations
 from perdure.store.store import Store
 from tests.builders import a_capture
 from tests.contract.store.conftest import Place
+from tests.contract.store.restores import a_restore
+
+NEWEST = max(migrations.known("sqlite"))
 
 
 def test_a_new_store_is_at_the_newest_version(store: Store) -> None:
-    assert migrations.version(store.driver) == max(migrations.known(store.driver.dialect)) == 1
+    assert migrations.version(store.driver) == NEWEST
 
 
 def test_both_databases_have_the_same_steps() -> None:
@@ -30,12 +33,33 @@ def test_opening_again_changes_nothing(store: Store, opened: Callable[[], Store]
     assert migrations.bring_up_to_date(store.driver) is False
 
 
+def test_a_store_from_before_the_journal_keeps_what_it_has(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier:
+        every = migrations.known
+        earlier.setattr(migrations, "known", lambda dialect: {1: every(dialect)[1]})
+        old = place.open()
+        saved = old.save_snapshot(a_capture(), {})
+        assert migrations.version(old.driver) == 1
+        assert not old.driver.has_table("restores")
+        old.close()
+    store = place.open()
+    assert migrations.version(store.driver) == NEWEST
+    assert [line.id for line in store.list_snapshots()] == [saved.id]
+    assert store.list_restores() == ()
+    store.begin_restore(a_restore(snapshot=saved.id))
+    assert store.check() == ()
+    store.close()
+
+
 def test_a_newer_schema_is_refused_and_left_alone(store: Store, place: Place) -> None:
     saved = store.save_snapshot(a_capture(), {})
     store.driver.execute("INSERT INTO schema_versions (version) VALUES (99)")
     with pytest.raises(errors.StoreTooNew, match="99"):
         place.open()
-    assert store.driver.fetch("SELECT version FROM schema_versions ORDER BY version") == [(1,), (99,)]
+    assert store.driver.fetch("SELECT version FROM schema_versions ORDER BY version") == [
+        *((number,) for number in range(1, NEWEST + 1)),
+        (99,),
+    ]
     assert store.get_snapshot(saved.id).id == saved.id
 
 
@@ -58,4 +82,4 @@ def test_many_at_once_make_one_store(place: Place) -> None:
         return version
 
     with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(open_and_close, range(24))) == {1}
+        assert set(pool.map(open_and_close, range(24))) == {NEWEST}
