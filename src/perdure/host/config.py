@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import msgspec
 
 from perdure.errors import ConfigError
 from perdure.model.agent import AgentSpec
-from perdure.model.config import Config
+from perdure.model.config import Config, RestoreConfig
 
 _CENTURY = 36525
+#: Variables that tie a process to the terminal it was started in.
+_OF_A_TERMINAL = frozenset({"TMUX", "TMUX_PANE", "TERM"})
 
 
 def read_config(path: str, *, home: str, required: bool = False) -> Config:
@@ -110,9 +113,33 @@ def _checked(config: Config, path: str) -> Config:
         0 <= days <= _CENTURY for days in (retention.everything_hours / 24, retention.hourly_days, retention.daily_days)
     ):
         raise ConfigError(f"The configuration {path} is wrong: retention must be from 0 to 100 years.")
+    if wrong := list(_mistakes_in_restore(config.restore)):
+        raise ConfigError("\n".join(f"The configuration {path} is wrong: restore.{each}." for each in wrong))
     if config.zone != "UTC":
         _check_zone(config.zone, path)
     return config
+
+
+def _mistakes_in_restore(restore: RestoreConfig) -> Iterator[str]:
+    for name in restore.programs:
+        if not name or "/" in name or "\0" in name:
+            yield f"programs has {name!r}, which is no program's name (a name without a directory)"
+    if not 1 <= restore.max_parallel <= 64:
+        yield "max_parallel must be from 1 to 64"
+    for name in restore.environment:
+        if not (name.isascii() and name.isidentifier()):
+            yield f"environment has {name!r}, which is no variable's name"
+        elif name in _OF_A_TERMINAL:
+            yield f"environment has {name}, which belongs to the pane a program was in"
+    if not 0 <= restore.memory_pressure <= 100:
+        yield "memory_pressure must be from 0 to 100"
+    if not 1 <= restore.verify_seconds <= 3600:
+        yield "verify_seconds must be from 1 to 3600"
+    flags = restore.tmux_persist_flags
+    if flags and not flags[0].startswith("-"):
+        yield f"tmux_persist_flags begins with {flags[0]!r}, which is no flag"
+    if any(not flag or "\0" in flag for flag in flags):
+        yield "tmux_persist_flags has a flag that is empty or cannot be an argument"
 
 
 def _at_home(config: Config, home: str, path: str) -> Config:

@@ -44,6 +44,29 @@ class ExportConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     tmux_persist_dir: str = "/var/lib/tmux-persist"
 
 
+class RestoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is started again when panes are brought back, and how many at once."""
+
+    #: Programs that are started again, by name; what else ran in a pane is shown there as text.
+    programs: tuple[str, ...] = tuple(
+        """
+        vi vim nvim nano emacs micro hx helix kak
+        less more most bat
+        tail top htop btop watch man
+        """.split()
+    )
+    #: How many agents may be starting at once.
+    max_parallel: int = 4
+    #: Further variables of agents and programs that are kept and given back, even when they look like secrets.
+    environment: tuple[str, ...] = ()
+    #: Percent of the last ten seconds in which something waited for memory; while it is more, no agent is started.
+    memory_pressure: float = 20.0
+    #: How long a resumed agent may take to show that it is in the conversation it was in.
+    verify_seconds: float = 60.0
+    #: Flags for the agents of an imported tmux-persist manifest, which does not tell those they had.
+    tmux_persist_flags: tuple[str, ...] = ()
+
+
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything in config.toml."""
 
@@ -57,5 +80,6 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     scrollback: ScrollbackConfig = ScrollbackConfig()
     retention: RetentionConfig = RetentionConfig()
     export: ExportConfig = ExportConfig()
+    restore: RestoreConfig = RestoreConfig()
     #: Agents besides those that come with the program, by name.
     agents: Mapping[str, AgentSpec] = {}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from perdure.errors import ConfigError
 from perdure.host.config import parse_config, read_config
-from perdure.model.config import Config
+from perdure.model.config import Config, RestoreConfig
 
 
 def read(text: str | bytes) -> Config:
@@ -44,12 +44,34 @@ def test_everything_that_may_be_set() -> None:
         on_save = true
         tmux_state = ["/tmp/x.json"]
         tmux_persist_dir = "/tmp/p"
+        [restore]
+        programs = ["vim", "k9s"]
+        max_parallel = 64
+        environment = ["OPENAI_API_KEY"]
+        memory_pressure = 0
+        verify_seconds = 5
+        tmux_persist_flags = ["--model", "opus"]
         """
     )
     assert (config.host, config.zone, config.tmux.timeout_seconds) == ("box", "Europe/Berlin", 2.0)
     assert config.scrollback.exclude_programs == ("pass",)
     assert config.retention.daily_days == 36525
     assert config.export.on_save
+    assert config.restore == RestoreConfig(
+        programs=("vim", "k9s"),
+        max_parallel=64,
+        environment=("OPENAI_API_KEY",),
+        memory_pressure=0.0,
+        verify_seconds=5.0,
+        tmux_persist_flags=("--model", "opus"),
+    )
+
+
+def test_no_secret_and_no_dangerous_flag_is_given_back_unless_somebody_says_so() -> None:
+    restore = Config().restore
+    assert (restore.environment, restore.tmux_persist_flags) == ((), ())
+    assert {"vim", "less", "tail", "top", "htop", "watch", "man"} <= set(restore.programs)
+    assert not {"ssh", "python", "make", "sudo"} & set(restore.programs)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +98,26 @@ def test_everything_that_may_be_set() -> None:
         ('zone = "a\\u0000b"', "no time zone"),
         ("zone = 'Europe'", "no time zone"),
         ("host = 1979-05-27", "$.host"),
+        ("[restore]\nprograms = 'vim'", "$.restore.programs"),
+        ("[restore]\nprograms = ['/usr/bin/vim']", "restore.programs has '/usr/bin/vim'"),
+        ("[restore]\nprograms = ['']", "restore.programs has ''"),
+        ('[restore]\nprograms = ["a\\u0000"]', "restore.programs has 'a\\x00'"),
+        ("[restore]\nmax_parallel = 0", "restore.max_parallel must be from 1 to 64"),
+        ("[restore]\nmax_parallel = 65", "restore.max_parallel must be"),
+        ("[restore]\nmax_parallel = 1.5", "$.restore.max_parallel"),
+        ("[restore]\nenvironment = ['A-B']", "restore.environment has 'A-B', which is no variable's name"),
+        ("[restore]\nenvironment = ['']", "restore.environment has ''"),
+        ("[restore]\nenvironment = ['1A']", "restore.environment has '1A'"),
+        ("[restore]\nenvironment = ['SCHLÜSSEL']", "restore.environment has 'SCHLÜSSEL'"),
+        ("[restore]\nenvironment = ['TMUX_PANE']", "restore.environment has TMUX_PANE, which belongs to the pane"),
+        ("[restore]\nmemory_pressure = -1", "restore.memory_pressure must be from 0 to 100"),
+        ("[restore]\nmemory_pressure = 100.1", "restore.memory_pressure must be"),
+        ("[restore]\nmemory_pressure = nan", "restore.memory_pressure must be"),
+        ("[restore]\nverify_seconds = 0", "restore.verify_seconds must be from 1 to 3600"),
+        ("[restore]\nverify_seconds = inf", "restore.verify_seconds must be"),
+        ("[restore]\ntmux_persist_flags = ['opus']", "restore.tmux_persist_flags begins with 'opus'"),
+        ("[restore]\ntmux_persist_flags = ['--a', '']", "restore.tmux_persist_flags has a flag that is empty"),
+        ("[restore]\nlazy = true", "lazy"),
         ("a = " + "[" * 5000, "not TOML"),
     ],
 )
@@ -87,6 +129,19 @@ def test_each_mistake_gets_one_sentence(text: str | bytes, said: str) -> None:
     assert message.startswith(f"The configuration {os.environ['HOME']}/config.toml ")
     assert message.endswith(".")
     assert "\n" not in message
+
+
+def test_every_mistake_about_restoring_is_said_at_once() -> None:
+    with pytest.raises(ConfigError) as failed:
+        read("[restore]\nmax_parallel = 0\nverify_seconds = 0\nenvironment = ['TERM', '']")
+    said = failed.value.message.splitlines()
+    assert [line.partition("restore.")[2].split()[0] for line in said] == [
+        "max_parallel",
+        "environment",
+        "environment",
+        "verify_seconds",
+    ]
+    assert all(line.startswith("The configuration ") and line.endswith(".") for line in said)
 
 
 def test_a_file_that_cannot_be_read(private_home: object) -> None:
