@@ -1,0 +1,69 @@
+"""What is printed in a restored pane before anything runs in it: what was there, and what there is to say. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+# Everything a terminal may act on: C0, DEL, and C1, which is ESC and a letter in one character.
+_CONTROLS = r"\x00-\x1f\x7f-\x9f"
+_SGR = r"\x1b\[[0-9;:]*m"
+# A link ends with ST or, as many programs have it, with BEL.
+_LINK = rf"\x1b\]8;[^{_CONTROLS}]*(?:\x1b\\|\x07)"
+# Other sequences go as a whole, so that their parameters are not left as litter: strings (OSC, DCS, SOS, PM, APC) with
+# their end, CSI with its final character, and the short ones.
+_OTHER = rf"\x1b[\]PX^_][^{_CONTROLS}]*(?:\x1b\\|\x07)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[ -/]+[0-~]|\x1b[0-OQ-WYZ\\`-~]"
+_PART = re.compile(rf"(?P<kept>{_SGR}|{_LINK}|[\n\t])|{_OTHER}|[{_CONTROLS}]")
+
+_PLAIN = "\x1b[m\x1b]8;;\x1b\\"
+_DIM = "\x1b[2m"
+
+
+def replayed(
+    scrollback: bytes | None, said: Sequence[str], *, saved_at: datetime, now: datetime, width: int
+) -> bytes | None:
+    """Return the bytes to print, None when there is nothing to show and nothing to say.
+
+    The text of `scrollback` comes with its colours and links, and with nothing else a terminal would act on. A line
+    with both times follows it, then each sentence of `said` on a line of its own; with no scrollback, those alone.
+    Times are shown in the zone they are given in.
+    """
+    shown = _without_blank_end(harmless(scrollback or b""))
+    if not shown and not said:
+        return None
+    parts = [shown + _PLAIN, _DIM + _marker(saved_at, now, width) + "\x1b[m"] if shown else []
+    parts += map(visible, said)
+    return "".join(part + "\n" for part in parts).encode()
+
+
+def harmless(text: bytes) -> str:
+    """Return captured text with no control character but newline and tab, and no sequence but colours and links."""
+    return _PART.sub(lambda match: match["kept"] or "", text.decode(errors="replace"))
+
+
+def visible(text: str) -> str:
+    """Return text on one line in which everything a terminal would act on, or not show, is written out."""
+    return "".join(each if each.isprintable() else _written_out(each) for each in text)
+
+
+def _without_blank_end(text: str) -> str:
+    lines = text.split("\n")
+    while lines and not _PART.sub("", lines[-1]).strip():
+        lines.pop()
+    return "\n".join(lines)
+
+
+def _marker(saved_at: datetime, now: datetime, width: int) -> str:
+    same_day = saved_at.date() == now.date()
+    saved = f"{saved_at:%H:%M}" if same_day else f"{saved_at:%Y-%m-%d %H:%M}"
+    line = f"── restored {now:%Y-%m-%d %H:%M} · saved {saved} ──"
+    # A marker that wraps is two lines that mark nothing.
+    return line if len(line) <= width else line[: max(width, 1)]
+
+
+def _written_out(char: str) -> str:
+    # A byte that was not UTF-8 (model/text.py) is shown as the byte it was.
+    if "\uef80" <= char <= "\uefff":
+        return f"\\x{ord(char) - 0xEF00:02x}"
+    return char.encode("unicode_escape").decode()

@@ -1,0 +1,218 @@
+"""What a restored pane runs before a shell is left in it. Pure.
+
+Every text a shell is given here is a constant of this file. Whatever was captured reaches it as an argument, and
+goes on as one: no word of a pane, an agent or a path is ever part of a program.
+
+A pane's first process is `/bin/sh -c _PRELUDE perdure WORDS…`. It prints, waits, and then becomes the login shell.
+For an agent or a program it becomes `/bin/sh -c _RUN perdure WORDS…` instead, which waits for that program to end
+and becomes the login shell then. So the words of the first process tell how far the pane has come, and in the end
+none of this is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from perdure.restore.replay import visible
+
+_MARK = "perdure"
+_SH = ("/bin/sh", "-c")
+
+
+class Start(Struct, frozen=True, kw_only=True):
+    """What a pane is to do. Without anything said here it is a login shell."""
+
+    #: The program that runs until a login shell takes over; () for none.
+    argv: tuple[str, ...] = ()
+    #: Variables laid over what the user's own shell gives.
+    environ: Mapping[str, str] = {}
+    #: `argv` is a shell: it is the one that is left, in place of the login shell.
+    stays: bool = False
+    #: Path of the user's shell; None for tmux's default shell, which a pane has as `$SHELL`.
+    shell: str | None = None
+    #: File that is printed first, and emptied then.
+    text: str | None = None
+    #: FIFO at which the pane waits for as long as it is there.
+    gate: str | None = None
+    #: Wait for Enter before the program starts; Ctrl-C or the end of input leaves a shell without it.
+    asks: bool = False
+    #: File that is given the exit status of the program, as a number in a line.
+    status: str | None = None
+    #: What the program is called when it has ended.
+    name: str = ""
+    #: How to start it again, shown when it did not end well; "" to show nothing.
+    again: str = ""
+    #: The pane ends at once, with this exit status …
+    exits: int | None = None
+    #: … or by this signal.
+    signal: int | None = None
+
+
+class Stage(StrEnum):
+    """How far the first process of a pane has come."""
+
+    #: It prints, or waits at the gate or for Enter; nothing has been started.
+    PRELUDE = "prelude"
+    #: The program was started, and has not ended.
+    RUNNING = "running"
+
+
+class Wrapped(Struct, frozen=True, kw_only=True):
+    """What the words of a pane's first process tell."""
+
+    stage: Stage
+    argv: tuple[str, ...]
+    environ: Mapping[str, str]
+    text: str | None
+    gate: str | None
+    status: str | None
+    asks: bool
+
+
+# What the two programs are given, in this order: stage, text, gate, asks, status, shell, name, again, end, run, count;
+# then as many NAME=VALUE as `count` says, then the argv.
+_FIXED = 11
+
+# A shell that does not know -l would end with a complaint, and the pane with it.
+_LEAVE_SHELL = (
+    '[ -x "$shell" ] || shell=${SHELL:-/bin/sh}; [ -x "$shell" ] || shell=/bin/sh; '
+    'case "${shell##*/}" in sh|bash|zsh|fish|dash|ash|ksh|ksh93|mksh|yash|tcsh|csh|nu|xonsh) exec "$shell" -l;; esac; '
+    'exec "$shell"'
+)
+
+# - An emptied file is as good as a removed one, and emptying it takes no process.
+# - The gate is opened before it is looked at: whoever takes it away afterwards leaves a line in what is open here
+#   (host/scratch.py), and whoever did so before is seen by the look. So no wake-up is missed.
+# - Redirections hang on commands that may fail: on `exec` or `:` a failure would end the shell, and the pane.
+_PRELUDE = (
+    "text=$2 gate=$3 asks=$4 status=$5 shell=$6 name=$7 again=$8 end=$9 run=${10} left=; "
+    '{ [ -s "$text" ] && cat -- "$text" && true >"$text"; } 2>/dev/null; '
+    'case "$end" in "") ;; -*) ulimit -c 0; kill "$end" $$; exit $((128 - end));; *) exit "$end";; esac; '
+    "trap 'left=1' INT QUIT; "
+    '[ -p "$gate" ] && { while [ -z "$left" ] && [ -p "$gate" ]; do read -r _ <&3; done; } 3<>"$gate" 2>/dev/null; '
+    '[ -n "$asks" ] && [ -z "$left" ] && { read -r _ || left=1; }; '
+    "trap - INT QUIT; "
+    'if [ -n "$left" ]; then printf "\\nperdure: %s was not started.\\n" "$name"; '
+    '[ -n "$again" ] && printf "To start it: %s\\n" "$again"; '
+    '[ -n "$status" ] && { echo 130 >"$status"; } 2>/dev/null; [ -n "$gate" ] && rm -f -- "$gate"; '
+    'elif [ -n "$run" ]; then shift; exec /bin/sh -c "$run" perdure running "$@"; '
+    'else shift 11; [ $# -gt 0 ] && exec /usr/bin/env -- "$@"; fi; ' + _LEAVE_SHELL
+)
+
+# What a user's shell does once it has read all its files. direnv and mise only act at a prompt, which never comes.
+_BECOME = (
+    "for hook in _direnv_hook _mise_hook; do "
+    'if command -v "$hook" >/dev/null 2>&1; then "$hook"; fi; done; '
+    r'\exec /usr/bin/env -- "$@"'
+)
+_BECOME_IN_FISH = (
+    "for hook in __direnv_export_eval __mise_env_eval; if functions -q $hook; $hook; end; end; "
+    "exec /usr/bin/env -- $argv[2..-1]"
+)
+
+# - The user's shells become the program, so that only this one waits for it, and in any shell the same is done after.
+# - With job control (-m) the program is a job of its own, as it is below a prompt: Ctrl-C is its own, tmux names the
+#   pane after it, and when it is stopped it can be gone on with.
+# - bash is the /bin/sh of many systems, and leaves a script when Ctrl-C ended a job of it, whatever it traps. What is
+#   to be done after is then done on the way out.
+# - What a signal ended has not put its terminal right.
+_RUN = (
+    "status=$5 shell=$6 name=$7 again=$8; shift 11; "
+    '[ -x "$shell" ] || shell=${SHELL:-/bin/sh}; '
+    "after() { trap - EXIT; set +m; "
+    'if [ "$code" -gt 128 ]; then stty sane; '
+    r'printf "\033[?1049l\033[?25h\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?2004l\033[m"; fi 2>/dev/null; '
+    '[ -n "$status" ] && { echo "$code" >"$status"; } 2>/dev/null; '
+    r'printf "\nperdure: %s ended with status %s.\n" "$name" "$code"; '
+    r'[ "$code" -ne 0 ] && [ -n "$again" ] && printf "To try again: %s\n" "$again"; '
+    "trap - INT QUIT; " + _LEAVE_SHELL + "; }; "
+    "stopped() { case $code in 14[5-9]|150) jobs %1 >/dev/null 2>&1;; *) false;; esac; }; "
+    "trap : INT QUIT; "
+    'if [ -n "$BASH_VERSION" ]; then trap \'code=$?; [ "$code" -eq 130 ] && [ -t 0 ] && after\' EXIT; fi; '
+    "set -m; "
+    'case "${shell##*/}" in '
+    f'bash) "$shell" -l -c \'\\exec "$0" -i -c "$@"\' "$shell" \'{_BECOME}\' perdure "$@";; '
+    f'fish) "$shell" -l -i -c \'{_BECOME_IN_FISH}\' perdure "$@";; '
+    f'zsh|sh|dash|ash|ksh|ksh93|mksh|yash) "$shell" -l -i -c \'{_BECOME}\' perdure "$@";; '
+    f"*) /bin/sh -l -c '{_BECOME}' perdure \"$@\";; esac; "
+    "code=$?; "
+    r'while stopped; do printf "\nperdure: %s is stopped. Leave this shell to go on with it.\n" "$name"; '
+    '"$shell"; fg %1 >/dev/null; code=$?; done; '
+    "after"
+)
+
+# For a program `env` would take for a variable.
+_PLAINLY = (*_SH, 'case "$1" in -*) exit 127;; esac; exec "$@"', _MARK)
+# For a shell that is to stay, which may not be there any more.
+_STAYING = (*_SH, 'command -v "$1" >/dev/null 2>&1 && exec "$@"; shell=; ' + _LEAVE_SHELL, _MARK)
+
+
+def needs_wrapper(start: Start) -> bool:
+    """Say whether a pane has to run `command(start)`: False where the shell tmux starts by itself does as well."""
+    return start != Start(name=start.name, again=start.again, status=start.status)
+
+
+def command(start: Start) -> tuple[str, ...]:
+    """Return the words for tmux: always several, so that tmux hands none of them to a shell as a program."""
+    runs = bool(start.argv) and not start.stays
+    words = (
+        Stage.PRELUDE.value,
+        start.text or "",
+        start.gate or "",
+        "asks" if start.asks else "",
+        start.status or "",
+        start.shell or "",
+        visible(start.name),
+        visible(start.again),
+        _end(start),
+        _RUN if runs else "",
+        str(len(start.environ)),
+        *(f"{name}={value}" for name, value in start.environ.items()),
+        *_before(start.argv, stays=start.stays),
+        *start.argv,
+    )
+    return (*_SH, _PRELUDE, _MARK, *words)
+
+
+def read_wrapper(argv: Sequence[str]) -> Wrapped | None:
+    """Return what a pane's first process is about, None when `command` did not make it, or it is the shell already."""
+    words = tuple(argv[4:])
+    if tuple(argv[:2]) != _SH or argv[3:4] != [_MARK] or len(words) < _FIXED or words[0] not in list(Stage):
+        return None
+    if not words[10].isdecimal():
+        return None
+    variables = _FIXED + int(words[10])
+    rest = words[variables:]
+    return Wrapped(
+        stage=Stage(words[0]),
+        argv=rest[4:] if rest[:4] in (_PLAINLY, _STAYING) else rest,
+        environ=dict(_split(each) for each in words[_FIXED:variables]),
+        text=words[1] or None,
+        gate=words[2] or None,
+        status=words[4] or None,
+        asks=bool(words[3]),
+    )
+
+
+def _end(start: Start) -> str:
+    if start.signal is not None:
+        return f"-{start.signal}"
+    return "" if start.exits is None else str(start.exits)
+
+
+def _before(argv: tuple[str, ...], *, stays: bool) -> tuple[str, ...]:
+    """Return what goes in front of an argv so that `env` starts it."""
+    if not argv:
+        return ()
+    if stays:
+        return _STAYING
+    # Reading takes these words away, so an argv that begins with them gets them once more.
+    return _PLAINLY if "=" in argv[0] or argv[:4] in (_PLAINLY, _STAYING) else ()
+
+
+def _split(assignment: str) -> tuple[str, str]:
+    name, _, value = assignment.partition("=")
+    return name, value
