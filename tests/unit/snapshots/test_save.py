@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from perdure.errors import StoreUnusable
-from perdure.model.config import Config
+from perdure.model.config import Config, RetentionConfig
+from perdure.model.plan import Restore
 from perdure.model.server import Server
 from perdure.model.snapshot import CAPTURED, Capture, Miss, Missed, Saved
 from perdure.snapshots.look import Looked
@@ -119,6 +120,19 @@ def test_a_clock_that_leaps_lets_nothing_go(store: Store) -> None:
     assert prune(store, Config(), at(300 + 3 * HOUR)) == 0
     assert len(store.list_snapshots()) == 3
     assert store.pruned_at() == at(300 + 3 * HOUR)
+
+
+def test_old_restores_go_with_old_snapshots(store: Store) -> None:
+    kept = store.save_snapshot(a_capture(), {}).id
+    for id, seconds in (("old", 0), ("young", 80 * 86400), ("open", 80 * 86400 + 1)):
+        store.begin_restore(Restore(id=id, snapshot=kept, server=a_server(), began_at=at(seconds)))
+    months = 100 * 86400
+    prune(store, Config(), at(months))
+    assert len(store.list_restores()) == 3  # the clock is only noted
+    prune(store, Config(), at(months + HOUR))
+    assert [restore.id for restore in store.list_restores()] == ["open", "young"]
+    prune(store, Config(retention=RetentionConfig(daily_days=0)), at(months + 3 * HOUR))
+    assert [restore.id for restore in store.list_restores()] == ["open"]
 
 
 def test_days_begin_where_the_configuration_says(store: Store) -> None:
