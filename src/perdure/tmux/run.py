@@ -22,6 +22,9 @@ TIMEOUT = 5.0
 # What a tmux client needs of our environment. Not TMUX: the socket is always named. Not the rest: a client
 # hands its environment to the server, and ours is nobody's business.
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "TMUX_TMPDIR", "TERM")
+_HARMLESS = (*_PASSED_ON, "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "XDG_RUNTIME_DIR")
+# With these a client would take itself for a program in a pane, and speak to that pane's server.
+_OF_A_PANE = frozenset({"TMUX", "TMUX_PANE"})
 
 
 class Client:
@@ -89,28 +92,67 @@ class Client:
         return False
 
 
-def start(socket: str, command: Sequence[str], *, owner: User, script: bytes = b"", timeout: float = TIMEOUT) -> Client:
+def start(
+    socket: str,
+    command: Sequence[str],
+    *,
+    owner: User,
+    script: bytes = b"",
+    timeout: float = TIMEOUT,
+    environ: Mapping[str, str] | None = None,
+) -> Client:
     """Start a tmux client for the server on `socket` and return at once.
 
     `-u` always: to a client without UTF-8 tmux sends `_` for every tab and every other character beyond ASCII.
-    `script` goes to the client's standard input. The client runs as `owner`.
+    `script` goes to the client's standard input. The client runs as `owner`, with what it needs of `environ`, or else of
+    our own environment.
     """
-    argv: list[str | bytes] = ["tmux", "-u", "-S", encode(socket), *command]
+    process = spawn(
+        socket,
+        command,
+        owner=owner,
+        environ=_environment(os.environ),
+        stdin=subprocess.PIPE if script else subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    return Client(process, script, time.monotonic() + timeout)
+
+
+def spawn(
+    socket: str,
+    command: Sequence[str],
+    *,
+    owner: User,
+    environ: Mapping[str, str],
+    stdin: int,
+    stderr: int,
+    prefix: Sequence[str] = (),
+) -> subprocess.Popen[bytes]:
+    """Start a tmux client as `owner`, in the root directory and in exactly this environment.
+
+    A `prefix` is a command that starts it, and that becomes the owner when we are somebody else. It may run as root,
+    and so sees only the variables that cannot harm it: a loader's among the rest would be the owner's code in
+    root's hands.
+    """
     uid, gid, groups = None, None, None
     if owner.uid != os.geteuid():
-        uid, gid, groups = owner.uid, owner.gid, os.getgrouplist(owner.name, owner.gid)
-    process = subprocess.Popen(
-        argv,
-        stdin=subprocess.PIPE if script else subprocess.DEVNULL,
+        # The groups in any case: systemd-run changes the user and the group and leaves root's others.
+        groups = os.getgrouplist(owner.name, owner.gid)
+        if prefix:
+            environ = {name: environ[name] for name in _HARMLESS if name in environ}
+        else:
+            uid, gid = owner.uid, owner.gid
+    return subprocess.Popen(
+        [*map(encode, prefix), b"tmux", b"-u", b"-S", encode(socket), *map(encode, command)],
+        stdin=stdin,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=_environment(os.environ),
+        stderr=stderr,
+        env={encode(name): encode(value) for name, value in environ.items() if name not in _OF_A_PANE},
         cwd="/",
         user=uid,
         group=gid,
         extra_groups=groups,
     )
-    return Client(process, script, time.monotonic() + timeout)
 
 
 def gather(clients: Sequence[Client]) -> None:
