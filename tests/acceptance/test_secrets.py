@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from tests.acceptance.kit import configure, save, settle, topology, wait_for
+from tests.acceptance.fake_agent import FakeAgent
+from tests.acceptance.kit import configure, manifests, save, settle, topology, wait_for
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer
@@ -78,6 +79,69 @@ def test_the_store_keeps_what_a_program_is_started_again_with(perdure: Perdure, 
     assert not [secret for secret in (IN_SESSION, IN_PROCESS) if secret in manifest]
     session = topology(perdure)["sessions"][0]
     assert set(session["hidden"]) >= {"GITHUB_TOKEN", "HARMLESS"}
+
+
+PLAIN_SECRET = "swordfish and nothing else"
+NAMED = {"OPENAI_API_KEY": IN_PROCESS, "CORP_LOGIN": PLAIN_SECRET}
+CONFIGURED = f"[restore]\nenvironment = {list(NAMED)}\n"
+
+
+@pytest.fixture
+def asked_for(tmux: TmuxServer, private_home: PrivateHome) -> None:
+    """A program, a shell at its prompt and an agent, all of which have secrets that the configuration names."""
+    configure(private_home, CONFIGURED)
+    variables = [word for name, value in NAMED.items() for word in ("-e", f"{name}={value}")]
+    FakeAgent(private_home, "agent")  # writes the script
+    agent = os.path.join(private_home.root, "bin", "claude")
+    tmux.run("new-session", "-d", "-s", "program", *variables, sys.executable, "-c", WAITS)
+    tmux.run("new-session", "-d", "-s", "shell", *variables, "env", "PS1=$ ", "sh")
+    tmux.run("new-session", "-d", "-s", "agent", *variables, agent, "--model", "opus")
+    settle(tmux)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere others' environments cannot be read")
+@pytest.mark.usefixtures("asked_for")
+def test_a_variable_somebody_named_is_kept_of_agents_and_programs_alone(
+    perdure: Perdure, private_home: PrivateHome
+) -> None:
+    save(perdure)
+    manifest = manifests(private_home)[0]["snapshot"]
+    topology = manifest["topology"]
+    sessions = {session["id"]: session["name"] for session in topology["sessions"]}
+    windows = {link["window"]: sessions[link["session"]] for link in topology["links"]}
+    panes = {windows[pane["window"]]: pane for pane in topology["panes"]}
+    for name in ("program", "agent"):
+        environ = panes[name]["program"]["environ"]
+        assert {variable: environ.get(variable) for variable in NAMED} == NAMED
+    assert panes["shell"].get("program") is None
+    shells = manifest["details"]["panes"][panes["shell"]["id"]]["processes"]
+    assert not [process for process in shells if process.get("environ", {}).keys() & NAMED.keys()]
+
+
+@pytest.mark.usefixtures("asked_for")
+@pytest.mark.parametrize("still_named", [True, False])
+def test_a_variable_somebody_named_is_never_shown(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome, still_named: bool
+) -> None:
+    first = str(save(perdure)["snapshot"])
+    tmux.run("set-environment", "-t", "program", "CORP_LOGIN", f"other {PLAIN_SECRET}")
+    if not still_named:
+        # What tmux keeps for a session is another thing: only of processes it is known who asked for what was kept.
+        for name in ("program", "shell", "agent"):
+            tmux.run("set-environment", "-t", name, "-u", "CORP_LOGIN")
+        first = str(save(perdure)["snapshot"])
+        configure(private_home, "")
+    state = os.path.join(private_home.home, "state.json")
+    shown = [["show", first, "--json"], ["show", first], ["diff", first], ["diff", first, "--json"], ["ls", "--json"]]
+    shown += [["explain", "agent"], ["explain", "agent", "--json"], ["explain", "program", "--json"]]
+    shown += [["export", "tmux-state", "--to", state], ["export", "tmux-persist", "--dir", private_home.home]]
+    for args in (*shown, ["history", "--json"], ["check", "--json"]):
+        ran = perdure(*args)
+        assert not [secret for secret in NAMED.values() if secret in ran.out + ran.err], args
+    for name in ("state.json", f"{_user(perdure)}.tsv"):
+        with open(os.path.join(private_home.home, name)) as file:
+            text = file.read()
+        assert not [secret for secret in NAMED.values() if secret in text], name
 
 
 def test_everything_kept_is_the_owners_alone(perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome) -> None:

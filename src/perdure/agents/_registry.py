@@ -10,6 +10,7 @@ from os.path import basename
 from typing import TYPE_CHECKING
 
 from perdure.agents._program import is_shell
+from perdure.agents.generic import is_waiting_shell
 from perdure.model.process import Process
 
 if TYPE_CHECKING:
@@ -92,6 +93,10 @@ class Roster:
         """Return the variables worth keeping of a process: what any may need, and what its agent does. Never secrets."""
         return _environment(tuple(self.possible(comm, exe, argv)))
 
+    def replays(self, comm: str, exe: str | None, argv: Sequence[str], foreground: bool) -> bool:
+        """Return whether a process may be started again: an agent, or a program in the foreground. No shell at its prompt."""
+        return not is_waiting_shell(argv) and (foreground or bool(self.possible(comm, exe, argv)))
+
 
 @cache
 def _environment(adapters: tuple[AgentAdapter, ...]) -> frozenset[str]:
@@ -142,9 +147,9 @@ def adapters(added: Mapping[str, AgentSpec] | None = None) -> tuple[AgentAdapter
     return roster(added).everyone()
 
 
-def environment_names() -> frozenset[str]:
-    """Return every variable that may be read from some process."""
-    return _environment(adapters())
+def environment_names(added: Mapping[str, AgentSpec] | None = None) -> frozenset[str]:
+    """Return every variable that is read from some process by itself; none of them is a secret by its name."""
+    return _environment(adapters(added))
 
 
 def agent_of(tree: Sequence[Process], known: Roster | None = None) -> tuple[AgentAdapter, Process] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 
 import msgspec
 
@@ -29,7 +30,8 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     before = find_snapshot(setup.readable, args.a, uid=setup.me.uid, socket=args.socket)
     later = None if args.b is None else find_snapshot(setup.readable, args.b, uid=setup.me.uid, socket=args.socket)
     after = _live(setup, before) if later is None else later.topology
-    changes = [_redacted(change) for change in diff(before.topology, after)]
+    private = setup.config.restore.environment
+    changes = [_redacted(change, private) for change in diff(before.topology, after)]
     if args.json:
         print_json({"a": before.id, "b": later and later.id, "changes": changes})
         return 0
@@ -66,15 +68,16 @@ def _live(setup: Setup, snapshot: Snapshot) -> Topology:
     raise Unanswered(looked.message)
 
 
-def _redacted(change: Change) -> Change:
-    return msgspec.structs.replace(change, before=_clean(change.before), after=_clean(change.after))
+def _redacted(change: Change, private: Collection[str]) -> Change:
+    before, after = _clean(change.before, private), _clean(change.after, private)
+    return msgspec.structs.replace(change, before=before, after=after)
 
 
-def _clean(value: object) -> object:
+def _clean(value: object, private: Collection[str]) -> object:
     if isinstance(value, str):
         return redact_text(value)
     if isinstance(value, dict):
-        return redact_options(value)
+        return redact_options(value, private)
     return list(redact_argv(value)) if isinstance(value, list) else value
 
 

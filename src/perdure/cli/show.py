@@ -7,6 +7,7 @@ import sys
 
 import msgspec
 
+from perdure.agents import environment_names
 from perdure.cli._setup import Setup, with_setup
 from perdure.cli.find import add_latest_argument, find_snapshot, panes_at
 from perdure.cli.render import local, print_json, print_table, printable
@@ -14,7 +15,7 @@ from perdure.cli.rows import pane_rows
 from perdure.errors import ScrollbackNotFound, UsageError
 from perdure.model.snapshot import Snapshot
 from perdure.model.topology import Pane
-from perdure.snapshots.redact import redacted
+from perdure.snapshots.redact import Discretion, redacted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +31,8 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     panes = panes_at(snapshot.topology, args.target) if args.target is not None else snapshot.topology.panes
     if args.scrollback:
         return _print_scrollback(setup, snapshot, panes, as_json=args.json)
-    shown = redacted(snapshot)
+    harmless, private = environment_names(setup.config.agents), frozenset(setup.config.restore.environment)
+    shown = redacted(snapshot, Discretion(harmless=harmless, private=private))
     ids = {pane.id for pane in panes}
     if args.json:
         print_json({"snapshot": _only(shown, ids) if args.target is not None else shown})

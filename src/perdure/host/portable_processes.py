@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
 import psutil
 
-from perdure.host.processes import Entry, Names, ProcessTable
+from perdure.host.processes import Entry, Names, ProcessTable, Replayed, nothing_replayed
 from perdure.model.process import Process
 from perdure.model.secrets import is_secret_name, is_secret_value
 from perdure.model.text import decode
@@ -21,7 +21,7 @@ T = TypeVar("T")
 class PortableTable(ProcessTable):
     """A process table whose details psutil reads."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, replayed: Replayed | None = None) -> None:
         self._known = {process.pid: process for process in psutil.process_iter()}
         self._kids: dict[int, list[int]] = {}
         for pid in self._known:
@@ -30,6 +30,7 @@ class PortableTable(ProcessTable):
                 self._kids.setdefault(parent, []).append(pid)
         self._terminals = _terminals()
         self._wanted = names
+        self._kept = replayed or nothing_replayed
 
     def tree(self, root: int, tty: str) -> tuple[Process, ...]:
         """Return the process a pane was started with and all below it, parents first."""
@@ -45,6 +46,13 @@ class PortableTable(ProcessTable):
         """Return None: there are no kernel's lines here."""
         return None
 
+    def of_user(self, uid: int) -> Iterator[Process]:
+        """Yield every process of a user, as far as it still runs."""
+        for found in self._known.values():
+            owners = _quietly(found.uids)
+            if owners is not None and owners.real == uid and (process := self._read_one(found)):
+                yield process
+
     def prefetch(self) -> None:
         """Do nothing: psutil reads what is asked for when it is asked for."""
 
@@ -55,32 +63,44 @@ class PortableTable(ProcessTable):
                 pgid = os.getpgid(found.pid)
                 comm, exe = _text(found.name()), _text(_quietly(found.exe) or "") or None
                 argv = tuple(_text(word) for word in _quietly(found.cmdline) or ())
+                foreground = self._terminals.get(found.pid, _NO_TERMINAL).foreground == pgid
+                replayed = self._kept(comm, exe, argv, foreground)
                 return Process(
                     pid=found.pid,
                     ppid=found.ppid(),
                     start_ticks=round(started * 100),
                     started_at=datetime.fromtimestamp(started, UTC),
                     pgid=pgid,
-                    foreground=self._terminals.get(found.pid, _NO_TERMINAL).foreground == pgid,
+                    foreground=foreground,
                     comm=comm,
                     exe=exe,
                     argv=argv,
                     cwd=_text(_quietly(found.cwd) or "") or None,
-                    environ=_environ(found, self._wanted(comm, exe, argv)),
+                    environ=_environ(found, self._wanted(comm, exe, argv), replayed),
                 )
         except (psutil.Error, OSError):
             return None
 
 
-def _environ(found: psutil.Process, wanted: frozenset[str]) -> Mapping[str, str]:
+def is_alive_portably(pid: int, start_ticks: int) -> bool:
+    """Say whether this very process still runs, by the start time psutil tells."""
+    started = _quietly(lambda: psutil.Process(pid).create_time())
+    return started is not None and round(started * 100) == start_ticks
+
+
+def _environ(found: psutil.Process, wanted: frozenset[str], replayed: frozenset[str]) -> Mapping[str, str]:
     pairs = _quietly(found.environ) or {}
-    kept = {name: _text(value) for name, value in pairs.items() if name in wanted and not is_secret_name(name)}
-    return {name: value for name, value in kept.items() if not is_secret_value(value)}
+    kept = {name: _text(pairs[name]) for name in pairs.keys() & (wanted | replayed)}
+    return {
+        name: value
+        for name, value in kept.items()
+        if name in replayed or not (is_secret_name(name) or is_secret_value(value))
+    }
 
 
-def read_portably(names: Names) -> ProcessTable:
+def read_portably(names: Names, replayed: Replayed | None = None) -> ProcessTable:
     """Read the process table through psutil and one `ps` for the foreground groups."""
-    return PortableTable(names)
+    return PortableTable(names, replayed)
 
 
 class _Terminal(NamedTuple):

@@ -39,12 +39,21 @@ class Entry(Struct, frozen=True):
 
 #: Tells by its name, program and arguments which variables of a process are worth keeping.
 Names = Callable[[str, str | None, tuple[str, ...]], frozenset[str]]
+#: Tells the same, and by whether it is in the foreground, which variables are kept although they may be secrets.
+Replayed = Callable[[str, str | None, tuple[str, ...], bool], frozenset[str]]
+
+
+def nothing_replayed(comm: str, exe: str | None, argv: tuple[str, ...], foreground: bool) -> frozenset[str]:
+    """Return that no secret of any process is kept."""
+    return frozenset()
 
 
 class ProcessTable:
     """Every process of the machine at one moment; details are read when a tree is asked for."""
 
-    def __init__(self, entries: Iterable[Entry], *, boot: float, names: Names) -> None:
+    def __init__(
+        self, entries: Iterable[Entry], *, boot: float, names: Names, replayed: Replayed | None = None
+    ) -> None:
         self._entries = {entry.pid: entry for entry in entries}
         self._children: dict[int, list[int]] = {}
         for entry in self._entries.values():
@@ -52,6 +61,7 @@ class ProcessTable:
         self._boot = boot
         self._read: dict[int, Process] = {}
         self._names = names
+        self._replayed = replayed or nothing_replayed
 
     def tree(self, root: int, tty: str) -> tuple[Process, ...]:
         """Return the process a pane was started with and all below it, parents first.
@@ -79,6 +89,12 @@ class ProcessTable:
         """Return a process's line as it was when the table was read, None when it was not to be seen."""
         return self._entries.get(pid)
 
+    def of_user(self, uid: int) -> Iterator[Process]:
+        """Yield every process of a user, as far as it still runs."""
+        for entry in self._entries.values():
+            if _owner(entry.pid) == uid:
+                yield self._process(entry)
+
     def prefetch(self) -> None:
         """Read the details of whatever lives below a tmux server, for a caller that has to wait for tmux anyway."""
         servers = [entry.pid for entry in self._entries.values() if entry.comm == "tmux: server"]
@@ -93,32 +109,38 @@ class ProcessTable:
     def _details(self, entry: Entry) -> Process:
         where = f"/proc/{entry.pid}/"
         exe, argv = _link(where + "exe"), _argv(where + "cmdline")
+        foreground = entry.pgid == entry.tpgid
+        replayed = self._replayed(entry.comm, exe, argv, foreground)
         return Process(
             pid=entry.pid,
             ppid=entry.ppid,
             start_ticks=entry.start_ticks,
             started_at=datetime.fromtimestamp(self._boot + entry.start_ticks / _TICKS, UTC),
             pgid=entry.pgid,
-            foreground=entry.pgid == entry.tpgid,
+            foreground=foreground,
             comm=entry.comm,
             exe=exe,
             argv=argv,
             cwd=_link(where + "cwd"),
-            environ=_environ(where + "environ", _wanted(self._names(entry.comm, exe, argv))),
+            environ=_environ(where + "environ", self._names(entry.comm, exe, argv), replayed),
         )
 
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def read_processes(names: Names) -> ProcessTable:
-    """Read the process table; `names` tells of a process which environment variables are worth keeping, secrets aside."""
+def read_processes(names: Names, replayed: Replayed | None = None) -> ProcessTable:
+    """Read the process table.
+
+    `names` tells of a process which environment variables are worth keeping, secrets aside; `replayed` which are kept
+    whatever they look like.
+    """
     if not sys.platform.startswith("linux"):
         from perdure.host.portable_processes import read_portably
 
-        return read_portably(names)
+        return read_portably(names, replayed)
     entries = (read_entry(int(name)) for name in os.listdir("/proc") if name.isdigit())
-    return ProcessTable((entry for entry in entries if entry), boot=_boot_time(), names=names)
+    return ProcessTable((entry for entry in entries if entry), boot=_boot_time(), names=names, replayed=replayed)
 
 
 def read_entry(pid: int) -> Entry | None:
@@ -138,6 +160,10 @@ def read_entry(pid: int) -> Entry | None:
 
 def is_alive(pid: int, start_ticks: int) -> bool:
     """Say whether this very process still runs; one that only waits to be reaped does not."""
+    if not sys.platform.startswith("linux"):
+        from perdure.host.portable_processes import is_alive_portably
+
+        return is_alive_portably(pid, start_ticks)
     line = _read(f"/proc/{pid}/stat", 4096)
     rest = line[line.rfind(b")") + 2 :].split()
     return len(rest) >= 20 and rest[0] not in (b"Z", b"X") and int(rest[19]) == start_ticks
@@ -151,6 +177,13 @@ def _on_terminal(entry: Entry, tty: str) -> bool:
     return ((major - 136) << 8) + minor == int(name) if minor < 256 else minor == int(name)
 
 
+def _owner(pid: int) -> int | None:
+    try:
+        return os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        return None
+
+
 def _boot_time() -> float:
     with open("/proc/stat", "rb") as file:
         return next((float(line.split()[1]) for line in file if line.startswith(b"btime ")), 0.0)
@@ -162,15 +195,17 @@ def _argv(path: str) -> tuple[str, ...]:
 
 
 @cache
-def _wanted(names: frozenset[str]) -> re.Pattern[bytes]:
+def _wanted(names: frozenset[str], replayed: frozenset[str]) -> re.Pattern[bytes]:
     """Return the pattern of the variables to keep: one search is much faster than taking an environment apart."""
-    allowed = b"|".join(re.escape(os.fsencode(name)) for name in sorted(names) if not is_secret_name(name))
+    kept = {name for name in names if not is_secret_name(name)} | replayed
+    allowed = b"|".join(re.escape(os.fsencode(name)) for name in sorted(kept))
     return re.compile(rb"(?<![^\0])(%s)=([^\0]*)" % (allowed or rb"(?!)"))
 
 
-def _environ(path: str, wanted: re.Pattern[bytes]) -> Mapping[str, str]:
-    pairs = ((decode(name), decode(value)) for name, value in wanted.findall(_read(path, _ENVIRON_LIMIT)))
-    return {name: value for name, value in pairs if not is_secret_value(value)}
+def _environ(path: str, names: frozenset[str], replayed: frozenset[str]) -> Mapping[str, str]:
+    found = _wanted(names, replayed).findall(_read(path, _ENVIRON_LIMIT))
+    pairs = ((decode(name), decode(value)) for name, value in found)
+    return {name: value for name, value in pairs if name in replayed or not is_secret_value(value)}
 
 
 _DELETED = b" (deleted)"

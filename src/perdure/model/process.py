@@ -24,7 +24,7 @@ class Process(Struct, frozen=True, kw_only=True):
     exe: str | None = None
     argv: tuple[str, ...] = ()
     cwd: str | None = None
-    #: Only allow-listed variables, never one that looks like a secret.
+    #: Only allow-listed variables, and none that looks like a secret unless the configuration names it.
     environ: Mapping[str, str] = {}
 
 

@@ -59,7 +59,7 @@ def look(
     timeout = around.config.tmux.timeout_seconds
     around = msgspec.structs.replace(around, earlier=cache(around.earlier))
     # Read while tmux is at work. What starts in the next moment is found by the next look.
-    table = read_processes(roster(around.config.agents).environment)
+    table = _processes(around.config)
     table.prefetch()
     received = receive(questions, host=around.host, now=now, timeout=timeout, memory=memory)
     received = _without_other_names(received)
@@ -69,6 +69,16 @@ def look(
     looked = _who(looked, around)
     answers = iter([_still_there(each, entry) for each, entry in zip(looked, before, strict=True)])
     return [next(answers) if isinstance(each, Reading) else each for each in received]
+
+
+def _processes(config: Config) -> ProcessTable:
+    known, named = roster(config.agents), frozenset(config.restore.environment)
+    if not named:
+        return read_processes(known.environment)
+    return read_processes(
+        known.environment,
+        lambda comm, exe, argv, foreground: named if known.replays(comm, exe, argv, foreground) else frozenset(),
+    )
 
 
 def _without_other_names(received: Sequence[Reading | Missed]) -> list[Reading | Missed]:

@@ -37,6 +37,17 @@ def test_bytes_that_are_no_text_can_be_stored(odd: int) -> None:
     assert msgspec.json.encode(process)
 
 
+def test_a_secret_somebody_asked_for_is_kept(odd: int) -> None:
+    def replayed(comm: str, exe: str | None, argv: tuple[str, ...], foreground: bool) -> frozenset[str]:
+        return frozenset({"API_KEY"}) if argv[0] == sys.executable else frozenset()
+
+    table = read_portably(keeping("EDITOR"), replayed)
+    assert isinstance(table, PortableTable)
+    process = table._read_one(psutil.Process(odd))
+    assert process is not None
+    assert process.environ == {"EDITOR": "vi", "API_KEY": "hunter2"}
+
+
 def test_a_process_that_is_gone_costs_only_itself(odd: int) -> None:
     found = psutil.Process(odd)
     found.kill()

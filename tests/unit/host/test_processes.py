@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 import pytest
 
-from perdure.host.processes import Entry, ProcessTable, is_alive, read_entry, read_processes
+from perdure.host.processes import Entry, ProcessTable, Replayed, is_alive, read_entry, read_processes
 from perdure.host.users import run_as, user_by_uid
 from perdure.model.process import Process
 from tests.builders import keeping
@@ -51,11 +51,12 @@ def open_cmdline(pid: int) -> list[bytes]:
         return file.read().split(b"\0")
 
 
-def the(pid: int, *names: str) -> Process:
+def the(pid: int, *names: str, replayed: Replayed | None = None) -> Process:
     """Read one process, wherever it sits."""
     found = read_entry(pid)
     assert found is not None
-    table = ProcessTable([msgspec.structs.replace(found, tty=0)], boot=0.0, names=keeping(*names))
+    entries = [msgspec.structs.replace(found, tty=0)]
+    table = ProcessTable(entries, boot=0.0, names=keeping(*names), replayed=replayed)
     (process,) = table.tree(pid, "none")
     return process
 
@@ -139,6 +140,19 @@ def test_only_allowed_variables_and_never_a_secret(child: Callable[..., int]) ->
     pid = child("sleep", "1000", env=env)
     assert the(pid, "EDITOR", "MODEL", "API_KEY", "EMPTY", "ABSENT").environ == {"EDITOR": "vi two\nlines", "EMPTY": ""}
     assert the(pid).environ == {}
+
+
+def test_a_secret_somebody_asked_for_is_kept_with_the_processes_it_was_asked_for(child: Callable[..., int]) -> None:
+    key = "sk-proj-" + "E5f6" * 10
+    pid = child("sleep", "1000", env={"API_KEY": "hunter2", "MODEL": key, "OTHER_KEY": "x"})
+    asked: list[tuple[str, ...]] = []
+
+    def replayed(comm: str, exe: str | None, argv: tuple[str, ...], foreground: bool) -> frozenset[str]:
+        asked.append(argv)
+        return frozenset({"API_KEY", "MODEL", "ABSENT"})
+
+    assert the(pid, "MODEL", "OTHER_KEY", replayed=replayed).environ == {"API_KEY": "hunter2", "MODEL": key}
+    assert asked == [("sleep", "1000")]
 
 
 def test_a_large_environment_is_read_whole(child: Callable[..., int]) -> None:
