@@ -11,14 +11,17 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import IO, NamedTuple, Self
 
-from perdure.errors import TmuxMissing, Unanswered
-from perdure.model.text import decode
+from perdure.errors import Refused, TmuxMissing, Unanswered
+from perdure.model.text import decode, encode
 from perdure.model.user import User
 from perdure.tmux import run
 from perdure.tmux.quote import line
+from perdure.tmux.sockets import owner_of
 
 # Waits on its terminal and costs no process beside itself. Several words, so that tmux runs it without a shell.
 _WAITING = ("/bin/sh", "-c", "read _")
+# What can end a session, by the names we use.
+_ENDING = frozenset({"kill-session", "kill-window", "kill-pane", "unlink-window", "move-window", "move-pane"})
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -93,9 +96,8 @@ class Control:
     `environ` is all the client, and a server it starts, gets; TMUX and TMUX_PANE never are among it. `prefix` is a
     command that starts the client elsewhere (see host/scope.py), and that then becomes `owner` for us.
 
-    Beware of tmux 3.3a: it dies when a session ends in the same breath in which its current window changed, as long
-    as any control client looks on. So what ends a session (`kill-session`, or `kill-window` of its last) goes into
-    an `ask` of its own.
+    Raises Refused when the socket belongs to somebody else, TmuxMissing, and on entering what `ask` raises.
+
     """
 
     def __init__(
@@ -143,8 +145,9 @@ class Control:
         # The books have to balance: were any line answered twice, as by an alias of the user's that is two commands,
         # every later reply would be taken for its neighbour's. Nobody else knows this word.
         mark = os.urandom(8).hex()
-        script = b"".join([line(command) for command in (*commands, ("display-message", "-p", mark))])
-        replies = self._exchange(script, len(commands) + 1)
+        replies: list[Reply] = []
+        for script, count in _breaths((*commands, ("display-message", "-p", mark))):
+            replies += self._exchange(script, count, before=len(replies))
         if replies.pop() != Reply((mark,), None):
             raise self._unanswered("gave replies that do not fit the commands", 0)
         return replies
@@ -154,7 +157,7 @@ class Control:
         stdin, stdout = _stdin(self._process), _stdout(self._process)
         stdin.close()
         # The end of its input ends a client, and tmux has taken the session away before it lets the client go. Not
-        # by kill-session: a client may not be killed with its session while `detach-on-destroy` is off.
+        # by kill-session: with `detach-on-destroy` off the client would only move on to somebody's session.
         if not stdout.closed:
             with selectors.DefaultSelector() as selector:
                 selector.register(stdout, selectors.EVENT_READ)
@@ -167,8 +170,8 @@ class Control:
             stdout.close()
         self._process.wait()
 
-    def _exchange(self, script: bytes, count: int) -> list[Reply]:
-        """Write the script and read until `count` replies have come.
+    def _exchange(self, script: bytes, count: int, *, before: int) -> list[Reply]:
+        """Write the script and read until `count` replies have come, after those of `before`.
 
         Both at once: while we only wrote, the server would fill the other pipe, stop reading ours, and both would
         wait forever.
@@ -181,7 +184,7 @@ class Control:
             while len(blocks.replies) < count and not blocks.is_confused:
                 ready = [key.fileobj for key, _ in selector.select(self._timeout)]
                 if not ready:
-                    raise self._unanswered(f"said nothing for {self._timeout:g} s", len(blocks.replies))
+                    raise self._unanswered(f"said nothing for {self._timeout:g} s", before + len(blocks.replies))
                 if stdin in ready:
                     left = left[_write(stdin, left[:65536]) :]
                     if not left:
@@ -189,7 +192,7 @@ class Control:
                 if stdout in ready:
                     data = os.read(stdout.fileno(), 1 << 18)
                     if not data:
-                        raise self._unanswered("ended", len(blocks.replies))
+                        raise self._unanswered("ended", before + len(blocks.replies))
                     blocks.feed(data)
         if blocks.is_confused:
             raise self._unanswered("gave replies that cannot be told apart", 0)
@@ -202,17 +205,35 @@ class Control:
         return Unanswered(message, replies=replies)
 
 
+def _breaths(commands: Sequence[Sequence[str]]) -> list[tuple[bytes, int]]:
+    """Return scripts to be sent one after another, each when the one before is answered, and their numbers of replies.
+
+    Beware of tmux 3.3a: it dies, with everybody's sessions, when a session ends in the same breath in which its
+    current window changed and a control client looks on. So what can end a session waits for its turn.
+    """
+    breaths: list[list[bytes]] = [[]]
+    for command in commands:
+        if command and command[0] in _ENDING and breaths[-1]:
+            breaths.append([])
+        breaths[-1].append(line(command))
+    return [(b"".join(lines), len(lines)) for lines in breaths]
+
+
 def _start(
     socket: str, owner: User, name: str, environ: Mapping[str, str], prefix: Sequence[str]
 ) -> subprocess.Popen[bytes]:
+    holder = owner_of(socket)
+    if holder not in (None, owner.uid):
+        # Whoever listens there would be handed the environment, and the words of every program.
+        raise Refused(f"Refused: {socket} belongs to uid {holder}, not to {owner.name} (uid {owner.uid}).")
+    address, environ = _address(socket, owner, environ)
     # In one list, so that there is no moment in which the session would outlive its client.
     command = ["-C", "new-session", "-E", "-s", name, "-n", "perdure", "-x", "80", "-y", "24"]
     command += ["-f", "no-output,ignore-size", *_WAITING, ";"]
     command += ["set-option", "-t", f"={name}:", "destroy-unattached", "on"]
     try:
         return run.spawn(
-            socket,
-            command,
+            [*address, *command],
             owner=owner,
             environ=environ,
             stdin=subprocess.PIPE,
@@ -221,6 +242,19 @@ def _start(
         )
     except FileNotFoundError:
         raise TmuxMissing("tmux is not installed or not on the PATH; perdure needs tmux 3.2 or newer.") from None
+
+
+def _address(socket: str, owner: User, environ: Mapping[str, str]) -> tuple[tuple[str, str], Mapping[str, str]]:
+    """Return the words that name the socket, and the environment in which they do.
+
+    After a boot /tmp is empty, and a server cannot listen in a directory that is not there. tmux makes the one of a
+    user, as that user and with its own checks, only when it is told the socket's name instead of its path.
+    """
+    directory, name = os.path.split(socket)
+    base, folder = os.path.split(directory)
+    if folder != f"tmux-{owner.uid}" or os.path.lexists(encode(directory)) or not os.path.isdir(encode(base)):
+        return ("-S", socket), environ
+    return ("-L", name), {**environ, "TMUX_TMPDIR": base}
 
 
 def _write(stream: IO[bytes], data: memoryview) -> int:

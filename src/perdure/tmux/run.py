@@ -103,13 +103,11 @@ def start(
 ) -> Client:
     """Start a tmux client for the server on `socket` and return at once.
 
-    `-u` always: to a client without UTF-8 tmux sends `_` for every tab and every other character beyond ASCII.
     `script` goes to the client's standard input. The client runs as `owner`, with what it needs of `environ`, or else of
     our own environment.
     """
     process = spawn(
-        socket,
-        command,
+        ["-S", socket, *command],
         owner=owner,
         environ=_environment(os.environ),
         stdin=subprocess.PIPE if script else subprocess.DEVNULL,
@@ -119,8 +117,7 @@ def start(
 
 
 def spawn(
-    socket: str,
-    command: Sequence[str],
+    words: Sequence[str],
     *,
     owner: User,
     environ: Mapping[str, str],
@@ -128,8 +125,9 @@ def spawn(
     stderr: int,
     prefix: Sequence[str] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a tmux client as `owner`, in the root directory and in exactly this environment.
+    """Start `tmux -u words…` as `owner`, in the root directory and in exactly this environment.
 
+    `-u` always: to a client without UTF-8 tmux sends `_` for every tab and every other character beyond ASCII.
     A `prefix` is a command that starts it, and that becomes the owner when we are somebody else. It may run as root,
     and so sees only the variables that cannot harm it: a loader's among the rest would be the owner's code in
     root's hands.
@@ -143,7 +141,7 @@ def spawn(
         else:
             uid, gid = owner.uid, owner.gid
     return subprocess.Popen(
-        [*map(encode, prefix), b"tmux", b"-u", b"-S", encode(socket), *map(encode, command)],
+        [*map(encode, prefix), b"tmux", b"-u", *map(encode, words)],
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=stderr,
