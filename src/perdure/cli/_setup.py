@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from perdure.store.store import Store
 
 
+#: What login gives everybody before any file of theirs was read.
+_PLAIN_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+
 class Setup:
     """The ground a command stands on; everything is looked up when first asked for."""
 
@@ -96,6 +100,35 @@ class Setup:
         extra = configured.sockets if configured else ()
         return [ask(socket, user, timeout=timeout) for user in users for socket in self._sockets_of(user, extra)]
 
+    def ask_user(self, user: User, also: Sequence[str] = ()) -> list[Question]:
+        """Ask every server of one user, and these sockets besides."""
+        config = self.config.tmux
+        sockets = dict.fromkeys([*self._sockets_of(user, config.sockets), *also])
+        return [ask(socket, user, timeout=config.timeout_seconds) for socket in sockets]
+
+    def users(self, args: argparse.Namespace) -> list[User]:
+        """Return whose servers the arguments mean."""
+        if args.socket is not None:
+            return [self._holder(canonical(args.socket))]
+        return self._everyone() if args.all_users else [self.me]
+
+    def state_dir_of(self, user: User) -> str:
+        """Return where what belongs to a user is kept."""
+        return self.state_dir if user.uid == self.me.uid else places.state_dir({}, user.home)
+
+    def environ_of(self, user: User) -> dict[str, str]:
+        """Return what a user's programs find in their environment when we have to start their server for them.
+
+        One's own is what one has; of root's nothing is anybody else's business.
+        """
+        if user.uid == self.me.uid:
+            return {name: value for name, value in os.environ.items() if not name.startswith(("TMUX", "PERDURE_"))}
+        from perdure.host.users import shell_of
+
+        own = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "SHELL": shell_of(user)}
+        passed = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM")
+        return {"PATH": _PLAIN_PATH, **{name: os.environ[name] for name in passed if name in os.environ}, **own}
+
     def _is_configured(self) -> bool:
         return bool(os.environ.get("PERDURE_CONFIG")) or os.path.exists(self.config_path)
 
@@ -119,8 +152,7 @@ class Setup:
         from perdure.store.foreign import query
 
         def view_of(user: User) -> Files:
-            state = self.state_dir if user.uid == self.me.uid else places.state_dir({}, user.home)
-            return Files(user.home, spool=spool_dir(state), query=query)
+            return Files(user.home, spool=spool_dir(self.state_dir_of(user)), query=query)
 
         return Surroundings(
             config=self.config,

@@ -23,15 +23,18 @@ if TYPE_CHECKING:
 #: Every command: its module and what it is for.
 COMMANDS = {
     "save": ("save", "keep the state of every tmux server now"),
+    "restore": ("restore", "bring back what was there, and prove it"),
     "ls": ("ls", "show every pane and the agent conversation in it"),
     "history": ("history", "list the snapshots that are kept"),
     "show": ("show", "show one snapshot"),
     "diff": ("diff", "show what differs between two snapshots, or one and now"),
     "explain": ("explain", "show why a pane is taken for what it is"),
     "hooks": ("hooks", "let agents record which conversation they are in"),
+    "service": ("service", "save every minute and bring everything back at boot"),
     "check": ("check", "read everything back and say what is wrong"),
     "export": ("export", "write the formats of earlier scripts"),
     "import": ("import_", "take over the saves of other tools as snapshots"),
+    "demo": ("demo", "watch simulated agents be saved, killed and brought back"),
 }
 
 

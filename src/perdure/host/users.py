@@ -39,6 +39,14 @@ def _user(find: Callable[[], pwd.struct_passwd]) -> User | None:
     return User(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, home=entry.pw_dir)
 
 
+def shell_of(user: User) -> str:
+    """Return the login shell of a user, as the password database has it."""
+    try:
+        return pwd.getpwuid(user.uid).pw_shell or "/bin/sh"
+    except KeyError:
+        return "/bin/sh"
+
+
 def read_roster(path: str) -> tuple[str, ...]:
     """Return the account names of a roster file of `name=user` lines; () when there is no such file.
 

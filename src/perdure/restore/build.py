@@ -85,6 +85,7 @@ class Builder:
         self._indexes: dict[tuple[str, str], int] = {}
         self._problems: dict[str, str] = {}
         self._placeholders: list[str] = []
+        self._ends: list[Words] = []
         self._queue: list[tuple[Words, str, Callable[[list[str]], None] | None]] = []
 
     def build(self, control: Asks) -> Built:
@@ -98,6 +99,9 @@ class Builder:
         self._flush(control)
         self._settle(places)
         self._flush(control)
+        for words in self._ends:
+            # Each for itself: tmux 3.3a does not survive that a session ends in the moment its window changed.
+            control.ask([words])
         return Built(sessions=self._sessions, windows=self._windows, panes=self._now, problems=self._problems)
 
     # First round
@@ -122,7 +126,7 @@ class Builder:
             self._put(command, session.id, lambda made: self._note_first(session, first, pane, made))
         if new.needs_second:
             self._put(("new-session", "-d", "-s", _SECOND, "-t", f"={new.name}"), session.id)
-            self._put(("kill-session", "-t", f"={_SECOND}"), session.id)
+            self._ends.append(("kill-session", "-t", f"={_SECOND}"))
 
     def _note_session(self, session: Session, made: list[str]) -> None:
         self._sessions[session.id] = made[0]
@@ -244,7 +248,7 @@ class Builder:
                 self._put_all(session_settings(session, self._sessions[session.id]), session.id)
                 self._put_all(self._shown(session), session.id)
         for placeholder in self._placeholders:
-            self._put(("kill-window", "-t", placeholder), "")
+            self._ends.append(("kill-window", "-t", placeholder))
 
     def _settle_window(self, window: Window) -> None:
         id = self._windows.get(window.id)

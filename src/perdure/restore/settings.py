@@ -60,7 +60,9 @@ def arrangement(window: Window, id: str, panes: Sequence[Pane], now: Mapping[str
 
 def pane_settings(pane: Pane, id: str, words: Words) -> Iterator[Words]:
     """Yield what gives a pane its title and its options; `words` let a dead one end as it did."""
-    yield ("select-pane", "-t", id, "-T", literal(pane.title))
+    if pane.identity is None:
+        # An agent's title is its own to set: one that we set would speak for it when it is verified.
+        yield ("select-pane", "-t", id, "-T", literal(pane.title))
     yield from _options(pane.options, id, "-p")
     if pane.dead:
         # Without it the pane would be gone with its program; where it is on for all, nothing is set on this one.

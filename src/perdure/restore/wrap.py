@@ -179,10 +179,8 @@ def command(start: Start) -> tuple[str, ...]:
 
 def read_wrapper(argv: Sequence[str]) -> Wrapped | None:
     """Return what a pane's first process is about, None when `command` did not make it, or it is the shell already."""
-    words = tuple(argv[4:])
-    if tuple(argv[:2]) != _SH or argv[3:4] != [_MARK] or len(words) < _FIXED or words[0] not in list(Stage):
-        return None
-    if not words[10].isdecimal():
+    begin, words = (*argv[:2], *argv[3:4]), tuple(argv[4:])
+    if begin != (*_SH, _MARK) or len(words) < _FIXED or words[0] not in list(Stage) or not words[10].isdecimal():
         return None
     variables = _FIXED + int(words[10])
     rest = words[variables:]

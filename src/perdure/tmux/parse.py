@@ -48,7 +48,7 @@ def read_survey(answer: bytes, mark: str, *, pane: Record) -> Survey:
         row, at = _record(answer, at + 1, records[letter])
         rows[letter].append(row)
     sections = dict(_sections(answer, at, mark))
-    if _who(sections.pop("end", b"")) != before:
+    if read_process(sections.pop("end", b"")) != before:
         raise Garbled("another server answered in the end")
     panes = {".".join((row.words[0], row.words[2], row.words[3])): row.words[1] for row in rows["P"]}
     settings = {panes.get(name, name): text for name, text in sections.items()}
@@ -70,7 +70,7 @@ def read_revisit(answer: bytes, mark: str) -> tuple[ServerProcess, Mapping[str, 
             scrollback[name.removeprefix("scroll ")] = text
         else:
             settings[name] = text
-    if _who(settings.pop("end", b"")) != before:
+    if read_process(settings.pop("end", b"")) != before:
         raise Garbled("another server answered in the end")
     return before, settings, scrollback
 
@@ -158,10 +158,11 @@ def _greeting(answer: bytes, mark: str) -> tuple[ServerProcess, int]:
     end = answer.find(b"\n")
     if not answer.startswith(start) or end < 0:
         raise Garbled("the answer does not begin")
-    return _who(answer[len(start) : end]), end + 1
+    return read_process(answer[len(start) : end]), end + 1
 
 
-def _who(line: bytes) -> ServerProcess:
+def read_process(line: bytes) -> ServerProcess:
+    """Return which server a line of pid, start time and version is of; anything else is `Garbled`."""
     words = line.split()
     if len(words) != 3 or not words[0].isdigit() or not words[1].isdigit():
         raise Garbled("the answer does not end")

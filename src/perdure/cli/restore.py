@@ -1,0 +1,247 @@
+"""`perdure restore [TARGET…]`: bring back what was there, and prove it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec import Struct
+
+from perdure.cli._setup import Setup, add_server_arguments, with_setup
+from perdure.cli.find import find_snapshot, panes_at
+from perdure.cli.render import age, counted, print_json, print_table, printable
+from perdure.cli.restoring import Progress, Row, row_of, summary_of
+from perdure.errors import NotFound, PerdureError, SnapshotNotFound, UsageError
+from perdure.host.clock import now
+from perdure.host.users import user_by_uid
+from perdure.model.plan import Action, Outcome, Result
+from perdure.model.server import Server
+from perdure.model.snapshot import Snapshot
+from perdure.model.user import User
+from perdure.restore.choose import Choice, choose, servers_of, unfinished
+from perdure.restore.plan import Conversation, Holder, Policy
+from perdure.restore.run import Ground, Prepared, prepare, restore
+from perdure.snapshots.ask import ask
+from perdure.snapshots.look import Looked
+from perdure.tmux.sockets import canonical
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="only SESSION[:WINDOW[.PANE]]; everything without")
+    add_server_arguments(parser)
+    parser.add_argument("--from", dest="origin", metavar="SNAPSHOT", help="an id, the beginning of one, or 'latest'")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
+    parser.add_argument("--lazy", action="store_true", help="let every agent wait in its pane until Enter is pressed")
+    parser.add_argument(
+        "--programs", choices=("all", "none"), help="start every program again, or none; agents and shells always are"
+    )
+    parser.add_argument("--max-parallel", type=_count, metavar="N", help="how many agents may be starting at once (4)")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 64:
+        raise argparse.ArgumentTypeError("must be a number from 1 to 64")
+    return int(text)
+
+
+class _Part(Struct, frozen=True, kw_only=True):
+    """One server's share of the run."""
+
+    snapshot: Snapshot
+    user: User
+    policy: Policy
+    said: str = ""
+
+
+def _run(setup: Setup, args: argparse.Namespace) -> int:
+    at = now()
+    parts = [_selected(part, args.targets) for part in _parts(setup, args, at)]
+    wanted = [part for part in parts if part is not None]
+    if not wanted:
+        raise NotFound(f"No saved pane is {' or '.join(map(repr, args.targets))}; `perdure show latest` lists them.")
+    ground = _ground(setup)
+    results: list[tuple[Prepared, list[Outcome]]] = []
+    errors: list[PerdureError] = []
+    taken: dict[Conversation, Holder] = {}
+    for part in wanted:
+        if not args.json:
+            _announce(part, at)
+        try:
+            done = _one(part, ground, args, taken)
+        except PerdureError as error:
+            errors.append(error)
+            continue
+        results.append(done)
+        taken |= done[0].conversations
+    if len(wanted) == len(errors) == 1:
+        raise errors[0]
+    return _tell(results, errors, args)
+
+
+run = with_setup(_run)
+
+
+def _one(
+    part: _Part, ground: Ground, args: argparse.Namespace, taken: dict[Conversation, Holder]
+) -> tuple[Prepared, list[Outcome]]:
+    def prepared() -> Prepared:
+        return prepare(part.snapshot, part.user, part.policy, ground, taken)
+
+    if args.dry_run:
+        ready = prepared()
+        skipped = (Action.KEEP, Action.LEAVE)
+        return ready, [
+            Outcome(step=step, result=Result.SKIPPED if step.action in skipped else Result.PLANNED, why=step.why)
+            for step in ready.plan.steps
+        ]
+    most = args.max_parallel or ground.around.config.restore.max_parallel
+    with Progress(len(part.snapshot.topology.panes), shown=not args.json) as progress:
+        return restore(prepared, ground, most=most, report=progress.note)
+
+
+def _ground(setup: Setup) -> Ground:
+    return Ground(
+        store=setup.store,
+        around=setup.surroundings(),
+        ask=setup.ask_user,
+        state_dir_of=setup.state_dir_of,
+        environ_of=setup.environ_of,
+        lock_dir=setup.state_dir,
+        now=now,
+    )
+
+
+def _parts(setup: Setup, args: argparse.Namespace, at: datetime) -> list[_Part]:
+    policy = Policy(programs=_programs(setup, args.programs), lazy=args.lazy)
+    if args.origin is not None:
+        return [_named(setup, args, policy)]
+    socket = canonical(args.socket) if args.socket is not None else None
+    parts = []
+    for user in setup.users(args):
+        for server in servers_of(setup.store, host=setup.host, uid=user.uid, socket=socket, now=at):
+            choice = _choice(setup, user, server, at)
+            if choice is not None:
+                snapshot = setup.store.get_snapshot(choice.snapshot)
+                parts.append(_Part(snapshot=snapshot, user=user, policy=policy, said=choice.said))
+    if not parts:
+        where = f" of {socket}" if socket else ""
+        raise SnapshotNotFound(
+            f"Nothing is saved{where} that could be brought back; `perdure history` lists all there is."
+        )
+    return parts
+
+
+def _named(setup: Setup, args: argparse.Namespace, policy: Policy) -> _Part:
+    if args.all_users:
+        raise UsageError("--from names one snapshot; it does not go with --all-users.")
+    socket = canonical(args.socket) if args.socket is not None else None
+    snapshot = find_snapshot(setup.store, args.origin, uid=setup.me.uid, socket=socket)
+    user = _owner(setup, snapshot.server)
+    if socket is not None and socket != snapshot.server.socket:
+        server = msgspec.structs.replace(snapshot.server, socket=socket)
+        snapshot = msgspec.structs.replace(snapshot, server=server)
+    return _Part(snapshot=snapshot, user=user, policy=policy)
+
+
+def _owner(setup: Setup, server: Server) -> User:
+    """Return whose panes a snapshot has; root brings back anybody's, and nobody else another's."""
+    if server.uid == setup.me.uid:
+        return setup.me
+    found = user_by_uid(server.uid)
+    if found is None:
+        raise NotFound(f"The snapshot is of {server.user} (uid {server.uid}), whom this machine does not know.")
+    if setup.me.uid != 0:
+        raise UsageError(f"The snapshot is of {server.user}: only they, or root, can bring it back.")
+    return found
+
+
+def _choice(setup: Setup, user: User, server: Server, at: datetime) -> Choice | None:
+    looked = setup.look([ask(server.socket, user, timeout=setup.config.tmux.timeout_seconds)], at)[0]
+    topology = looked.capture.topology if isinstance(looked, Looked) else None
+    begun = unfinished(setup.store, server, topology.process if topology else None, at)
+    if begun is not None:
+        return Choice(snapshot=begun.snapshot, server=server, said="going on with a restore that was interrupted")
+    lineage = setup.store.list_snapshots(server=server)
+    return choose(lineage, server, panes=len(topology.panes) if topology else 0, now=at)
+
+
+def _programs(setup: Setup, which: str | None) -> frozenset[str] | None:
+    if which == "all":
+        return None
+    return frozenset() if which == "none" else frozenset(setup.config.restore.programs)
+
+
+def _selected(part: _Part, targets: Sequence[str]) -> _Part | None:
+    """Return the part with only what was asked for, None when nothing of it was."""
+    if not targets:
+        return part
+    topology = part.snapshot.topology
+    panes: set[str] = set()
+    sessions: set[str] = set()
+    for target in targets:
+        try:
+            panes |= {pane.id for pane in panes_at(topology, target)}
+        except NotFound:
+            continue
+        name = target.partition(":")[0]
+        sessions |= {session.id for session in topology.sessions if session.name == name or target.startswith("%")}
+    if not panes:
+        return None
+    policy = msgspec.structs.replace(part.policy, panes=frozenset(panes), sessions=frozenset(sessions))
+    return msgspec.structs.replace(part, policy=policy)
+
+
+def _announce(part: _Part, at: datetime) -> None:
+    snapshot = part.snapshot
+    what = f"{counted(len(snapshot.topology.panes), 'pane')}, {counted(snapshot.topology.agents, 'agent')}"
+    where = printable(f"{snapshot.server.user} {snapshot.server.socket}")
+    print(f"{where}: {what}, seen {age(snapshot.last_seen_at, at)} ({snapshot.id})")
+    if part.said:
+        print(f"{where}: {part.said}")
+
+
+def _tell(
+    results: Sequence[tuple[Prepared, list[Outcome]]], errors: Sequence[PerdureError], args: argparse.Namespace
+) -> int:
+    rows = [
+        row_of(number, ready, outcome)
+        for number, (ready, outcome) in enumerate(
+            ((ready, outcome) for ready, outcomes in results for outcome in outcomes), 1
+        )
+    ]
+    summary = summary_of(results)
+    if args.json:
+        ids = [ready.snapshot.id for ready, _ in results]
+        print_json({"snapshot": ids[0] if ids else None, "snapshots": ids, "steps": rows, "summary": summary})
+    else:
+        _print(rows, summary, args)
+    for error in errors:
+        print(f"perdure: {error.message}", file=sys.stderr)
+    return 4 if errors or summary["failed"] else 0
+
+
+def _print(rows: Sequence[Row], summary: Mapping[str, int], args: argparse.Namespace) -> None:
+    shown = [row for row in rows if row.action not in (Action.KEEP, Action.LEAVE)]
+    shown += [row for row in rows if row.action == Action.KEEP and "left alone" in row.why]
+    if not shown:
+        kept = sum(row.action == Action.KEEP for row in rows)
+        print(f"Nothing to do: {counted(kept, 'pane')} there already.")
+        return
+    columns = ("pane", "action", "agent", "conversation", "result", "why")
+    cells = [(row.target, row.action, row.agent, row.conversation, row.result, row.why) for row in shown]
+    print_table(columns, cells, whole=("pane", "action", "result"), spare=("conversation",))
+    for row in shown:
+        if row.screen:
+            print(f"\n{printable(row.target)} showed last:")
+            print("\n".join(f"  {printable(line)}" for line in row.screen))
+    if args.dry_run:
+        print(f"\n{counted(len(shown), 'pane')} would be brought back; nothing was done.")
+        return
+    print(
+        f"\n{counted(summary['created'], 'pane')} made, {counted(summary['resumed'], 'agent')} back"
+        f" ({summary['verified']} verified), {summary['skipped']} skipped, {summary['failed']} failed."
+    )

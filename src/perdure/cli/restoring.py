@@ -1,0 +1,112 @@
+"""A restore as people and scripts see it: rows, sums, and how far it has come."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from msgspec import Struct
+
+from perdure.cli.recording import without_keys
+from perdure.model.plan import AGENT_ACTIONS, Outcome, Result
+from perdure.model.secrets import redact_argv, redact_text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+    from perdure.restore.run import Prepared
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """What became of one pane, secrets aside."""
+
+    n: int
+    target: str
+    action: str
+    agent: str | None
+    conversation: str | None
+    argv: tuple[str, ...]
+    cwd: str
+    result: str
+    why: str
+    user: str
+    socket: str
+    #: The pane's id now.
+    pane: str | None
+    #: The last lines of a pane something is wrong with.
+    screen: tuple[str, ...]
+
+
+def row_of(number: int, ready: Prepared, outcome: Outcome) -> Row:
+    """Return the row of an outcome."""
+    step = outcome.step
+    width = next((pane.width for pane in ready.snapshot.topology.panes if pane.id == step.pane), 80)
+    return Row(
+        n=number,
+        target=step.target,
+        action=step.action.value,
+        agent=step.agent,
+        conversation=step.conversation,
+        argv=tuple(redact_argv(step.argv)),
+        cwd=step.cwd,
+        result=outcome.result.value,
+        why=redact_text(outcome.why),
+        user=ready.plan.server.user,
+        socket=ready.plan.server.socket,
+        pane=outcome.pane,
+        screen=tuple(without_keys(outcome.screen, width)),
+    )
+
+
+def summary_of(results: Iterable[tuple[Prepared, Sequence[Outcome]]]) -> dict[str, int]:
+    """Return how many panes came to what."""
+    summary = dict.fromkeys(("panes", "created", "resumed", "verified", "skipped", "failed"), 0)
+    for ready, outcomes in results:
+        for outcome in outcomes:
+            is_new = outcome.step.pane in ready.plan.making
+            came_up = outcome.result in (Result.DONE, Result.VERIFIED, Result.UNVERIFIED) and not outcome.step.asks
+            summary["panes"] += 1
+            summary["created"] += is_new and outcome.pane is not None
+            summary["resumed"] += outcome.step.action in AGENT_ACTIONS and came_up
+            summary["verified"] += outcome.result is Result.VERIFIED
+            summary["skipped"] += outcome.result is Result.SKIPPED
+            summary["failed"] += outcome.result is Result.FAILED
+    return summary
+
+
+class Progress:
+    """How far a restore has come, as a bar on a terminal, and as nothing elsewhere."""
+
+    def __init__(self, total: int, *, shown: bool) -> None:
+        self._total = total
+        self._shown = shown and sys.stderr.isatty()
+        self._settled: set[str] = set()
+        self._bar: Bar | None = None
+
+    def __enter__(self) -> Self:
+        if self._shown:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+            from rich.progress import Progress as Bar
+
+            columns = (TextColumn("restoring"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[last]}"))
+            self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task("", total=self._total, last="")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def note(self, outcome: Outcome) -> None:
+        """Count a pane that is settled; a later word about the same one is no other pane."""
+        self._settled.add(outcome.step.pane)
+        if self._bar is not None:
+            from rich.markup import escape
+
+            self._bar.update(self._task, completed=len(self._settled), last=escape(outcome.step.target))

@@ -1,0 +1,111 @@
+"""Whether an agent that was started is in the conversation it was started for. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from perdure.model.identity import Evidence, Identity
+from perdure.model.plan import Action, Result, Step
+from perdure.model.screen import ScreenReading, State
+
+#: An agent's screen says why it does not go on: it waits for a key or a password.
+LOGIN = "login"
+#: How many of the words last asked for have to be on the screen to be believed.
+_ENOUGH = 24
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """What is to be seen of a pane in which an agent was started."""
+
+    #: The pane is there.
+    there: bool = True
+    identity: Identity | None = None
+    #: The exit status, when the agent has ended.
+    status: int | None = None
+    #: What the pane shows; None when it was not looked at.
+    screen: tuple[str, ...] | None = None
+    reading: ScreenReading | None = None
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """How a start ended."""
+
+    result: Result
+    why: str = ""
+
+
+def judge(step: Step, seen: Seen, *, is_late: bool, task: str | None = None) -> Verdict | None:
+    """Return how the start ended, None while that is open. `task` is what was last asked for in the conversation.
+
+    Only evidence of this moment counts. A command line merely repeats what we wrote into it ourselves, so it needs
+    the conversation on the screen beside it.
+    """
+    if not seen.there:
+        return Verdict(result=Result.FAILED, why="the pane is gone")
+    if seen.status is not None:
+        return Verdict(result=Result.FAILED, why=f"{step.agent} ended with status {seen.status}")
+    if seen.reading is not None and seen.reading.reason == LOGIN:
+        return Verdict(result=Result.UNVERIFIED, why=f"{step.agent} asks to log in")
+    identity = seen.identity if seen.identity is not None and seen.identity.agent == step.agent else None
+    if identity is None:
+        return Verdict(result=Result.FAILED, why=f"{step.agent} did not start in time") if is_late else None
+    if step.action is Action.START:
+        return _begun(step, identity)
+    return _resumed(step, identity, seen, task) or (_too_late(step, identity, seen) if is_late else None)
+
+
+def needs_screen(step: Step, seen: Seen) -> bool:
+    """Say whether the screen could decide what nothing else has decided."""
+    if seen.status is not None or not seen.there or seen.identity is None:
+        return seen.there
+    identity = seen.identity
+    return not (identity.certain and is_present(identity) and identity.conversation is not None)
+
+
+def is_present(identity: Identity) -> bool:
+    """Say whether an identity rests on what the agent itself shows now, and not on what it was started with."""
+    return identity.evidence in (Evidence.LAUNCH, Evidence.REGISTRY, Evidence.HOOK, Evidence.OPEN_FILE, Evidence.TITLE)
+
+
+def is_on_screen(task: str | None, lines: tuple[str, ...]) -> bool:
+    """Say whether what was last asked for stands on a screen, however it is broken into lines there."""
+    wanted = _squeezed(task or "")[:_ENOUGH]
+    return len(wanted) >= min(_ENOUGH, 4) and wanted in _squeezed("".join(lines))
+
+
+def _begun(step: Step, identity: Identity) -> Verdict:
+    if step.conversation is not None and identity.conversation == step.conversation and identity.certain:
+        return Verdict(result=Result.VERIFIED, why="nothing was ever said in it, so it began anew under the same id")
+    return Verdict(result=Result.DONE, why="nothing was ever said in it, so it began anew")
+
+
+def _resumed(step: Step, identity: Identity, seen: Seen, task: str | None) -> Verdict | None:
+    same = identity.conversation == step.conversation
+    if identity.certain and is_present(identity):
+        if same:
+            return Verdict(result=Result.VERIFIED, why=f"known by {identity.evidence}")
+        return Verdict(result=Result.FAILED, why=f"it came up in {identity.conversation} instead")
+    failed = seen.reading is not None and seen.reading.state is State.ERROR
+    if same and identity.certain and not failed and seen.screen and is_on_screen(task, seen.screen):
+        return Verdict(
+            result=Result.VERIFIED, why=f"known by {identity.evidence}, and what was last asked is on its screen"
+        )
+    return None
+
+
+def _too_late(step: Step, identity: Identity, seen: Seen) -> Verdict:
+    if seen.reading is not None and seen.reading.state is State.ERROR:
+        return Verdict(result=Result.FAILED, why=f"{step.agent} shows an error")
+    if seen.reading is not None and seen.reading.state is State.ATTENTION:
+        return Verdict(result=Result.UNVERIFIED, why=f"{step.agent} waits for an answer")
+    if identity.conversation == step.conversation:
+        return Verdict(
+            result=Result.UNVERIFIED, why=f"only its {identity.evidence} says that it is in this conversation"
+        )
+    return Verdict(result=Result.UNVERIFIED, why="which conversation it is in cannot be told")
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()

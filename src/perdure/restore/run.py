@@ -1,0 +1,342 @@
+"""The verb: bring a snapshot back, and tell what came of every pane of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from perdure.agents import roster
+from perdure.errors import PerdureError, ScrollbackNotFound, SnapshotDamaged
+from perdure.host.lock import held
+from perdure.host.processes import read_processes
+from perdure.host.scope import outside_service
+from perdure.host.scratch import Scratch
+from perdure.model.digest import digest_of
+from perdure.model.plan import AGENT_ACTIONS, Action, Outcome, Plan, Restore, Result, Step
+from perdure.model.server import ServerProcess
+from perdure.model.snapshot import Snapshot
+from perdure.model.topology import Pane, Topology
+from perdure.model.user import User
+from perdure.ports import AgentAdapter, RestoreJournal, SnapshotStore
+from perdure.restore.build import Builder, Built, Pieces
+from perdure.restore.living import agent_process, living
+from perdure.restore.pieces import start_of, text_of, words_of
+from perdure.restore.plan import Conversation, Holder, Living, Policy, plan, starts_an_agent
+from perdure.restore.stage import RealStage, World
+from perdure.restore.starting import Candidate, Starter
+from perdure.snapshots.ask import Question
+from perdure.snapshots.look import Looked, Surroundings, look
+from perdure.tmux.control import Control
+from perdure.tmux.parse import read_process
+
+
+class Journal(SnapshotStore, RestoreJournal, Protocol):
+    """Where snapshots are kept, and restores written down."""
+
+
+class Ground(Struct, frozen=True, kw_only=True):
+    """What a restore stands on."""
+
+    store: Journal
+    around: Surroundings
+    #: Asks every server of a user, and these sockets besides.
+    ask: Callable[[User, Sequence[str]], list[Question]]
+    #: Where what belongs to a user is kept.
+    state_dir_of: Callable[[User], str]
+    #: What programs of a user find in their environment, when a server has to be started for them.
+    environ_of: Callable[[User], Mapping[str, str]]
+    #: Where the files lie that keep two restores of one server apart.
+    lock_dir: str
+    now: Callable[[], datetime]
+
+
+class Prepared(Struct, frozen=True, kw_only=True):
+    """A plan, and what it was made from."""
+
+    snapshot: Snapshot
+    user: User
+    living: Living
+    plan: Plan
+
+    @property
+    def conversations(self) -> dict[Conversation, Holder]:
+        """Who will be in which conversation when this is done."""
+        found = {}
+        for step, pane in zip(self.plan.steps, self._panes(), strict=True):
+            if step.action in AGENT_ACTIONS and pane.identity and pane.identity.conversation:
+                key = (pane.identity.agent, pane.identity.profile, pane.identity.conversation)
+                found[key] = Holder(place=f"{step.target} on {self.plan.server.socket}")
+        return found
+
+    def _panes(self) -> Iterable[Pane]:
+        panes = {pane.id: pane for pane in self.snapshot.topology.panes}
+        return (panes[step.pane] for step in self.plan.steps)
+
+
+def prepare(
+    snapshot: Snapshot,
+    user: User,
+    policy: Policy,
+    ground: Ground,
+    taken: Mapping[Conversation, Holder] | None = None,
+) -> Prepared:
+    """Look at what is there, and plan. `taken` are conversations other restores of this run give to their panes."""
+    config = ground.around.config
+    known = roster(config.agents)
+    questions = ground.ask(user, [snapshot.server.socket])
+    looked = look(questions, ground.around, ground.now())
+    captures = [each.capture for each in looked if isinstance(each, Looked)]
+    process = next((each.topology.process for each in captures if each.server.key == snapshot.server.key), None)
+    found = living(
+        snapshot,
+        captures,
+        read_processes(known.environment),
+        known,
+        ground.around.view_of(user),
+        user,
+        ground.around.me,
+        interrupted=interrupted(ground.store, snapshot, process),
+    )
+    found = msgspec.structs.replace(found, held={**(taken or {}), **found.held})
+    adapters = {each.name: each for each in known.everyone()}
+    return Prepared(snapshot=snapshot, user=user, living=found, plan=plan(snapshot, found, adapters, policy))
+
+
+def interrupted(journal: RestoreJournal, snapshot: Snapshot, process: ServerProcess | None) -> Restore | None:
+    """Return the restore of this server that did not come to its end, as far as what it made can still be there."""
+    found = journal.open_restore(snapshot.server)
+    if found is None or process is None or found.snapshot != snapshot.id:
+        return None
+    # One that was ended before it could say which server it worked on had started that server itself, or found it.
+    is_same = found.process is None or found.process == process
+    return found if is_same else None
+
+
+def restore(
+    prepared: Callable[[], Prepared],
+    ground: Ground,
+    *,
+    most: int,
+    report: Callable[[Outcome], None],
+) -> tuple[Prepared, list[Outcome]]:
+    """Carry out a plan, made anew once nobody else is at work on the same server, and return what came of each step."""
+    first = prepared()
+    server = first.plan.server
+    path = os.path.join(ground.lock_dir, f"restore-{digest_of(server.key.encode())[:16]}.lock")
+    with held(path, f"restore of {server.socket}"):
+        ready = prepared()
+        return ready, _Run(ready, ground, most=most, report=report).run()
+
+
+class _Run:
+    """One restore of one server."""
+
+    def __init__(self, prepared: Prepared, ground: Ground, *, most: int, report: Callable[[Outcome], None]) -> None:
+        self._prepared = prepared
+        self._plan = prepared.plan
+        self._snapshot = prepared.snapshot
+        self._ground = ground
+        self._most = most
+        self._report = report
+        self._panes = {pane.id: pane for pane in prepared.snapshot.topology.panes}
+        self._outcomes: dict[str, Outcome] = {}
+        begun = prepared.living.interrupted
+        self._id = begun.id if begun is not None else os.urandom(8).hex()
+        self._began_at = begun.began_at if begun is not None else ground.now()
+        self._scratch = Scratch(ground.state_dir_of(prepared.user), self._id, prepared.user)
+
+    def run(self) -> list[Outcome]:
+        """Make, start, verify; return an outcome for each step, in their order."""
+        if self._plan.is_done:
+            self._settle_rest({})
+            return self._in_order()
+        self._note_beginning(None)
+        self._prepare_files()
+        built = self._build()
+        self._settle_rest(built.panes, built)
+        self._start_agents(built)
+        self._confirm(built)
+        self._ground.store.note_outcomes(self._id, self._outcomes)
+        self._ground.store.end_restore(self._id, self._ground.now())
+        self._scratch.remove()
+        return self._in_order()
+
+    def _in_order(self) -> list[Outcome]:
+        return [self._outcomes[step.pane] for step in self._plan.steps]
+
+    def _note_beginning(self, process: ServerProcess | None) -> None:
+        making = self._plan.making | self._plan.unfinished
+        self._ground.store.begin_restore(
+            Restore(
+                id=self._id,
+                snapshot=self._snapshot.id,
+                server=self._plan.server,
+                began_at=self._began_at,
+                process=process,
+                making=making,
+            )
+        )
+
+    # Making
+
+    def _new_steps(self) -> list[Step]:
+        return [step for step in self._plan.steps if step.pane in self._plan.making]
+
+    def _prepare_files(self) -> None:
+        now = self._ground.now().astimezone()
+        texts = {}
+        for step in self._new_steps():
+            text = text_of(
+                step,
+                self._scrollback(step.pane),
+                saved_at=self._snapshot.last_seen_at.astimezone(),
+                now=now,
+                width=self._panes[step.pane].width,
+            )
+            if text is not None:
+                texts[step.n] = text
+        gates = {step.n for step in self._new_steps() if starts_an_agent(step)}
+        self._texts = frozenset(texts)
+        if texts or gates:
+            self._scratch.prepare(texts, gates)
+
+    def _scrollback(self, pane: str) -> bytes | None:
+        details = self._snapshot.details.panes.get(pane)
+        if details is None or details.scrollback is None:
+            return None
+        with suppress(ScrollbackNotFound, SnapshotDamaged):
+            return self._ground.store.read_scrollback(details.scrollback)
+        return None
+
+    def _build(self) -> Built:
+        topology = self._prepared.living.topology
+        pieces = Pieces(
+            words={step.pane: self._words(step) for step in self._plan.steps},
+            directories={step.pane: step.cwd for step in self._plan.steps},
+        )
+        builder = Builder(self._snapshot, self._plan, pieces, topology)
+        with self._control(topology) as control:
+            self._note_beginning(_process(control))
+            return builder.build(control)
+
+    def _control(self, topology: Topology | None) -> Control:
+        user = self._prepared.user
+        return Control(
+            self._plan.server.socket,
+            user,
+            f"perdure-restore-{self._id}",
+            environ=self._ground.environ_of(user),
+            timeout=self._ground.around.config.tmux.timeout_seconds,
+            prefix=outside_service(user) if topology is None else (),
+        )
+
+    def _words(self, step: Step) -> tuple[str, ...]:
+        if step.action in (Action.KEEP, Action.LEAVE):
+            return ()
+        start = start_of(step, self._panes[step.pane], self._scratch.path, has_text=step.n in self._texts)
+        return words_of(start)
+
+    # Telling
+
+    def _tell(self, outcome: Outcome) -> None:
+        self._outcomes[outcome.step.pane] = outcome
+        self._report(outcome)
+
+    def _settle_rest(self, panes: Mapping[str, str], built: Built | None = None) -> None:
+        """Tell what came of every step that does not start an agent."""
+        for step in self._plan.steps:
+            if step.action in (Action.KEEP, Action.LEAVE):
+                self._tell(
+                    Outcome(step=step, result=Result.SKIPPED, why=step.why, pane=self._plan.panes.get(step.pane))
+                )
+            elif step.pane not in panes:
+                self._tell(Outcome(step=step, result=Result.FAILED, why=self._problem(step, built)))
+            elif step.asks:
+                self._tell(Outcome(step=step, result=Result.UNVERIFIED, why=step.why, pane=panes[step.pane]))
+            elif step.action is Action.SHOW:
+                self._tell(Outcome(step=step, result=Result.SKIPPED, why=step.why, pane=panes[step.pane]))
+            elif not starts_an_agent(step):
+                why = "; ".join(filter(None, (step.why, self._refused(step, built))))
+                self._tell(Outcome(step=step, result=Result.DONE, why=why, pane=panes[step.pane]))
+
+    def _problem(self, step: Step, built: Built | None) -> str:
+        return self._refused(step, built) or "tmux did not make the pane"
+
+    def _refused(self, step: Step, built: Built | None) -> str:
+        """What tmux refused of this pane, of its window, or of a session that shows it."""
+        if built is None or not built.problems:
+            return ""
+        window = self._panes[step.pane].window
+        sessions = [link.session for link in self._snapshot.topology.links if link.window == window]
+        return next((built.problems[id] for id in (step.pane, window, *sessions) if id in built.problems), "")
+
+    # Starting
+
+    def _start_agents(self, built: Built) -> None:
+        candidates, running = [], []
+        stage = self._stage()
+        waiting = self._scratch.waiting()
+        for step in self._plan.steps:
+            pane = built.panes.get(step.pane)
+            if pane is None or (step.pane in self._outcomes and step.action is not Action.SHOW):
+                continue
+            each = self._candidate(step, pane)
+            if step.action is Action.SHOW:
+                if step.pane in self._plan.unfinished and step.n in waiting:
+                    stage.cancel(each, step.why)
+            elif step.n in waiting:
+                candidates.append(each)
+            else:
+                running.append(each)
+        limit = self._ground.around.config.restore.verify_seconds
+        Starter(stage, most=self._most, limit=limit, report=self._settle_agent).start(candidates, running)
+
+    def _settle_agent(self, outcome: Outcome) -> None:
+        why = "; ".join(filter(None, (outcome.why, outcome.step.why)))
+        settled: Outcome = msgspec.structs.replace(outcome, why=why)
+        self._tell(settled)
+        self._ground.store.note_outcomes(self._id, {outcome.step.pane: settled})
+
+    def _candidate(self, step: Step, pane: str) -> Candidate:
+        details = self._snapshot.details.panes.get(step.pane)
+        task = details.agent.task if details and details.agent else None
+        return Candidate(step=step, pane=pane, before=agent_process(self._snapshot, step.pane), task=task)
+
+    def _stage(self) -> RealStage:
+        config = self._ground.around.config
+        adapters: dict[str, AgentAdapter] = {each.name: each for each in roster(config.agents).everyone()}
+        world = World(
+            server=self._plan.server,
+            user=self._prepared.user,
+            around=self._ground.around,
+            scratch=self._scratch,
+            adapters=adapters,
+            snapshot=self._snapshot,
+            now=self._ground.now,
+        )
+        return RealStage(world)
+
+    def _confirm(self, built: Built) -> None:
+        """See that what was made is still there: a program may have ended at once, and its pane with it."""
+        try:
+            there = self._stage().panes()
+        except PerdureError:
+            return
+        for pane, outcome in list(self._outcomes.items()):
+            if outcome.result is Result.DONE and built.panes.get(pane) not in there:
+                gone: Outcome = msgspec.structs.replace(
+                    outcome, result=Result.FAILED, why="the pane was made, and is gone again", pane=None
+                )
+                self._tell(gone)
+
+
+def _process(control: Control) -> ServerProcess | None:
+    """Which server answers."""
+    reply = control.ask([("display-message", "-p", "#{pid} #{start_time} #{version}")])[0]
+    return read_process(reply.lines[0].encode()) if reply.lines else None

@@ -1,0 +1,140 @@
+"""The real world an agent is started in: its server, its files, its processes, the machine's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+
+from msgspec import Struct, structs
+
+from perdure.errors import Unanswered
+from perdure.host.clock import pause, ticking
+from perdure.host.pressure import memory_pressure
+from perdure.host.processes import is_alive
+from perdure.host.scratch import Kind, Scratch
+from perdure.model.plan import Action
+from perdure.model.process import Process
+from perdure.model.screen import Screen
+from perdure.model.server import Server
+from perdure.model.snapshot import Capture, Snapshot
+from perdure.model.user import User
+from perdure.ports import AgentAdapter
+from perdure.restore.judge import Seen
+from perdure.restore.pieces import text_of
+from perdure.restore.starting import Candidate, Stage
+from perdure.restore.wrap import Start, command
+from perdure.snapshots.ask import ask
+from perdure.snapshots.capture import Memory
+from perdure.snapshots.look import Looked, Surroundings, look
+from perdure.tmux import run
+from perdure.tmux.quote import line
+from perdure.tmux.screen import read_lines
+
+
+class World(Struct, frozen=True, kw_only=True):
+    """Which server is worked on, for whom, and from what."""
+
+    server: Server
+    user: User
+    around: Surroundings
+    scratch: Scratch
+    adapters: Mapping[str, AgentAdapter]
+    snapshot: Snapshot
+    now: Callable[[], datetime]
+
+
+class RealStage(Stage):
+    """`Stage` over the real server."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._memory = Memory()
+        self._seen: Capture | None = None
+
+    def look(self, panes: Collection[str]) -> Mapping[str, Seen]:
+        """Return what is to be seen of these panes; a server that does not answer now leaves it open for a while."""
+        capture = self._look() or self._seen
+        if capture is None:
+            return {pane: Seen() for pane in panes}
+        self._seen = capture
+        there = {pane.id: pane for pane in capture.topology.panes}
+        return {
+            pane: Seen(identity=None if there[pane].dead else there[pane].identity)
+            if pane in there
+            else Seen(there=False)
+            for pane in panes
+        }
+
+    def panes(self) -> frozenset[str]:
+        """Return the ids of all panes there are; raises `Unanswered` when nobody tells."""
+        capture = self._look()
+        if capture is None:
+            raise Unanswered(f"The server on {self._world.server.socket} does not answer.")
+        return frozenset(pane.id for pane in capture.topology.panes)
+
+    def statuses(self) -> Mapping[int, int]:
+        """Return how agents have ended, by step."""
+        return self._world.scratch.statuses()
+
+    def screen(self, candidate: Candidate, seen: Seen) -> Seen:
+        """Return the same with what the pane shows, and what that says."""
+        world = self._world
+        lines = read_lines(
+            world.server.socket, candidate.pane, world.user, timeout=world.around.config.tmux.timeout_seconds
+        )
+        if lines is None:
+            return seen
+        adapter = world.adapters.get(candidate.step.agent or "")
+        details = self._seen.details.panes.get(candidate.pane) if self._seen else None
+        title = details.title if details else ""
+        reading = adapter.read_screen(Screen(lines=lines, title=title)) if adapter else None
+        return structs.replace(seen, screen=lines, reading=reading)
+
+    def release(self, candidate: Candidate) -> str:
+        """Open the gate the agent waits at."""
+        self._world.scratch.release(candidate.step.n)
+        return ""
+
+    def cancel(self, candidate: Candidate, why: str) -> None:
+        """Leave a shell that says why, in place of what waits in the pane."""
+        world = self._world
+        pane = next(each for each in world.snapshot.topology.panes if each.id == candidate.step.pane)
+        step = structs.replace(candidate.step, action=Action.SHOW, why=why)
+        text = text_of(step, None, saved_at=world.snapshot.last_seen_at, now=world.now(), width=pane.width)
+        # What waits in the pane has printed its own text: this number is nobody else's.
+        number = step.n + _BEYOND
+        world.scratch.prepare({number: text or b""}, ())
+        words = command(Start(text=world.scratch.path(number, Kind.TEXT)))
+        script = line(("respawn-pane", "-k", "-t", candidate.pane, *words))
+        run.gather([run.start(world.server.socket, ["source-file", "-"], owner=world.user, script=script)])
+        world.scratch.release(step.n)
+
+    def is_alive(self, process: Process) -> bool:
+        """Say whether this very process still runs."""
+        return is_alive(process.pid, process.start_ticks)
+
+    def pressure(self) -> bool:
+        """Say whether memory is so short that nothing may be started."""
+        now = memory_pressure()
+        return now is not None and now > self._world.around.config.restore.memory_pressure
+
+    def clock(self) -> float:
+        """Return seconds that only ever grow."""
+        return ticking()
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        pause(seconds)
+
+    def _look(self) -> Capture | None:
+        world = self._world
+        timeout = world.around.config.tmux.timeout_seconds
+        now = world.now()
+        fresh = self._memory.is_fresh(world.server.socket, now)
+        question = ask(world.server.socket, world.user, options=not fresh, timeout=timeout)
+        looked = look([question], world.around, now, memory=self._memory)[0]
+        return looked.capture if isinstance(looked, Looked) else None
+
+
+#: Above every step of a snapshot: for what is said in place of one.
+_BEYOND = 1_000_000
