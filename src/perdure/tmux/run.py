@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO
 
+from perdure.errors import TmuxMissing
 from perdure.model.text import encode
 from perdure.model.user import User
 
@@ -130,7 +131,7 @@ def spawn(
     `-u` always: to a client without UTF-8 tmux sends `_` for every tab and every other character beyond ASCII.
     A `prefix` is a command that starts it, and that becomes the owner when we are somebody else. It may run as root,
     and so sees only the variables that cannot harm it: a loader's among the rest would be the owner's code in
-    root's hands.
+    root's hands. Raises TmuxMissing.
     """
     uid, gid, groups = None, None, None
     if owner.uid != os.geteuid():
@@ -140,17 +141,20 @@ def spawn(
             environ = {name: environ[name] for name in _HARMLESS if name in environ}
         else:
             uid, gid = owner.uid, owner.gid
-    return subprocess.Popen(
-        [*map(encode, prefix), b"tmux", b"-u", *map(encode, words)],
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        env={encode(name): encode(value) for name, value in environ.items() if name not in _OF_A_PANE},
-        cwd="/",
-        user=uid,
-        group=gid,
-        extra_groups=groups,
-    )
+    try:
+        return subprocess.Popen(
+            [*map(encode, prefix), b"tmux", b"-u", *map(encode, words)],
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env={encode(name): encode(value) for name, value in environ.items() if name not in _OF_A_PANE},
+            cwd="/",
+            user=uid,
+            group=gid,
+            extra_groups=groups,
+        )
+    except FileNotFoundError:
+        raise TmuxMissing("tmux is not installed or not on the PATH; perdure needs tmux 3.2 or newer.") from None
 
 
 def gather(clients: Sequence[Client]) -> None:
