@@ -110,7 +110,7 @@ def start(
     process = spawn(
         ["-S", socket, *command],
         owner=owner,
-        environ=_environment(os.environ),
+        environ=_environment(os.environ if environ is None else environ),
         stdin=subprocess.PIPE if script else subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
