@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from perdure.errors import TmuxMissing
 from perdure.model.user import User
 from perdure.tmux import formats, run
 from perdure.tmux.sockets import owner_of
@@ -42,7 +41,7 @@ def ask(socket: str, owner: User, *, options: bool = True, timeout: float = run.
     if holder != owner.uid:
         return Question(socket, owner, mark, None, ("refused", _foreign(socket, holder, owner)))
     command = formats.survey(mark, pane=PANE, options=options)
-    return Question(socket, owner, mark, _start(socket, owner, command, b"", timeout))
+    return Question(socket, owner, mark, run.start(socket, command, owner=owner, timeout=timeout))
 
 
 def ask_again(question: Question, *, unknown: Iterable[str], panes: list[str], lines: int, timeout: float) -> Question:
@@ -53,15 +52,8 @@ def ask_again(question: Question, *, unknown: Iterable[str], panes: list[str], l
     """
     mark = os.urandom(8).hex()
     script = formats.revisit(mark, unknown=unknown, panes=panes, lines=lines)
-    client = _start(question.socket, question.owner, ["source-file", "-"], script, timeout)
+    client = run.start(question.socket, ["source-file", "-"], script=script, owner=question.owner, timeout=timeout)
     return question._replace(mark=mark, client=client)
-
-
-def _start(socket: str, owner: User, command: list[str], script: bytes, timeout: float) -> run.Client:
-    try:
-        return run.start(socket, command, script=script, owner=owner, timeout=timeout)
-    except FileNotFoundError:
-        raise TmuxMissing("tmux is not installed or not on the PATH; perdure needs tmux 3.2 or newer.") from None
 
 
 def _foreign(socket: str, holder: int, owner: User) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import IO, NamedTuple, Self
 
-from perdure.errors import Refused, TmuxMissing, Unanswered
+from perdure.errors import Refused, Unanswered
 from perdure.model.text import decode, encode
 from perdure.model.user import User
 from perdure.tmux import run
@@ -231,17 +231,14 @@ def _start(
     command = ["-C", "new-session", "-E", "-s", name, "-n", "perdure", "-x", "80", "-y", "24"]
     command += ["-f", "no-output,ignore-size", *_WAITING, ";"]
     command += ["set-option", "-t", f"={name}:", "destroy-unattached", "on"]
-    try:
-        return run.spawn(
-            [*address, *command],
-            owner=owner,
-            environ=environ,
-            stdin=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            prefix=prefix,
-        )
-    except FileNotFoundError:
-        raise TmuxMissing("tmux is not installed or not on the PATH; perdure needs tmux 3.2 or newer.") from None
+    return run.spawn(
+        [*address, *command],
+        owner=owner,
+        environ=environ,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        prefix=prefix,
+    )
 
 
 def _address(socket: str, owner: User, environ: Mapping[str, str]) -> tuple[tuple[str, str], Mapping[str, str]]:
