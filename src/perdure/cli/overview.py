@@ -56,5 +56,5 @@ def _advice(panes: int, saved: bool) -> str:
     if panes:
         return "Next:    `perdure save` keeps this now, `perdure ls` shows who is in which pane."
     if saved:
-        return "Next:    `perdure history` lists what was saved, `perdure show latest` what was in it."
+        return "Next:    `perdure restore` brings it back; `perdure restore --dry-run` shows how, and does nothing."
     return "Next:    start tmux, then `perdure save`."

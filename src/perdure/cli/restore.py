@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 import msgspec
@@ -14,14 +15,14 @@ from perdure.cli._setup import Setup, add_server_arguments, with_setup
 from perdure.cli.find import find_snapshot, panes_at
 from perdure.cli.render import age, counted, print_json, print_table, printable
 from perdure.cli.restoring import Progress, Row, row_of, summary_of
-from perdure.errors import NotFound, PerdureError, SnapshotNotFound, UsageError
+from perdure.errors import NotFound, PerdureError, SnapshotDamaged, SnapshotNotFound, UsageError
 from perdure.host.clock import now
 from perdure.host.users import user_by_uid
 from perdure.model.plan import Action, Outcome, Result
 from perdure.model.server import Server
 from perdure.model.snapshot import Snapshot
 from perdure.model.user import User
-from perdure.restore.choose import Choice, choose, servers_of, unfinished
+from perdure.restore.choose import choose, servers_of, unfinished
 from perdure.restore.plan import Conversation, Holder, Policy
 from perdure.restore.run import Ground, Prepared, prepare, restore
 from perdure.snapshots.ask import ask
@@ -125,8 +126,7 @@ def _parts(setup: Setup, args: argparse.Namespace, at: datetime) -> list[_Part]:
         for server in servers_of(setup.store, host=setup.host, uid=user.uid, socket=socket, now=at):
             choice = _choice(setup, user, server, at)
             if choice is not None:
-                snapshot = setup.store.get_snapshot(choice.snapshot)
-                parts.append(_Part(snapshot=snapshot, user=user, policy=policy, said=choice.said))
+                parts.append(_Part(snapshot=choice[0], user=user, policy=policy, said=choice[1]))
     if not parts:
         where = f" of {socket}" if socket else ""
         raise SnapshotNotFound(
@@ -159,14 +159,26 @@ def _owner(setup: Setup, server: Server) -> User:
     return found
 
 
-def _choice(setup: Setup, user: User, server: Server, at: datetime) -> Choice | None:
+def _choice(setup: Setup, user: User, server: Server, at: datetime) -> tuple[Snapshot, str] | None:
+    """Return the snapshot of a server to bring back, and what to say about the choice."""
     looked = setup.look([ask(server.socket, user, timeout=setup.config.tmux.timeout_seconds)], at)[0]
     topology = looked.capture.topology if isinstance(looked, Looked) else None
     begun = unfinished(setup.store, server, topology.process if topology else None, at)
     if begun is not None:
-        return Choice(snapshot=begun.snapshot, server=server, said="going on with a restore that was interrupted")
+        with suppress(SnapshotNotFound):
+            return setup.store.get_snapshot(begun.snapshot), "going on with a restore that was interrupted"
     lineage = setup.store.list_snapshots(server=server)
-    return choose(lineage, server, panes=len(topology.panes) if topology else 0, now=at)
+    chosen = choose(lineage, panes=len(topology.panes) if topology else 0, now=at)
+    if chosen is None:
+        return None
+    try:
+        return setup.store.get_snapshot(chosen.snapshot), chosen.said
+    except SnapshotDamaged:
+        # The manifest, or an older one, may still be read.
+        latest = setup.store.latest_snapshot(server)
+        if latest is None:
+            raise
+        return latest, f"{chosen.snapshot} cannot be read, so an earlier one is taken"
 
 
 def _programs(setup: Setup, which: str | None) -> frozenset[str] | None:

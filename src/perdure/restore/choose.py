@@ -23,7 +23,6 @@ class Choice(Struct, frozen=True, kw_only=True):
     """A snapshot to bring back, and what to say about the choice."""
 
     snapshot: str
-    server: Server
     said: str = ""
 
 
@@ -34,14 +33,14 @@ def servers_of(store: SnapshotStore, *, host: str, uid: int, socket: str | None,
     return found if socket is None else [server for server in found if server.socket == socket]
 
 
-def choose(lineage: Sequence[SnapshotSummary], server: Server, *, panes: int, now: datetime) -> Choice | None:
+def choose(lineage: Sequence[SnapshotSummary], *, panes: int, now: datetime) -> Choice | None:
     """Return the last good snapshot of a server, with a word where it is not the latest. `panes` are there now."""
     chosen = last_good(lineage, now)
     if chosen is None:
         return None
     snapshot = chosen.snapshot
     said = f"before the crash: {snapshot.panes} panes, now: {panes}" if chosen.instead_of is not None else ""
-    return Choice(snapshot=snapshot.id, server=server, said=said)
+    return Choice(snapshot=snapshot.id, said=said)
 
 
 def unfinished(journal: RestoreJournal, server: Server, process: ServerProcess | None, now: datetime) -> Restore | None:

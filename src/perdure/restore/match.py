@@ -2,15 +2,22 @@
 
 Within one server process tmux's ids tell; a new server numbers everything anew, so there a session is known by its
 exact name, a window by its index in that session, and panes by their order in that window.
+
+What an interrupted restore made is known by the words its panes were started with, since an agent waits in them for
+one step and no other. Only a pane that was given no words is taken by its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from msgspec import Struct
 
 from perdure.model.topology import Link, Pane, Topology
+
+#: What a session shows until it can show its own windows, as tmux prints the words it was started with.
+PLACEHOLDER: Final = ("/bin/cat", "--", "-")
 
 
 class There(Struct, frozen=True, kw_only=True):
@@ -21,20 +28,172 @@ class There(Struct, frozen=True, kw_only=True):
     panes: Mapping[str, str] = {}
 
 
-def match(saved: Topology, living: Topology | None, making: frozenset[str] = frozenset()) -> There:
-    """Return what of `saved` lives. Nothing living stands for two things of the snapshot.
+class Begun(Struct, frozen=True, kw_only=True):
+    """What an interrupted restore was about to make, by the snapshot's ids."""
 
-    `making` is what an interrupted restore was about to make: a session of these may not have its name yet, nor its
-    first window its index.
-    """
+    making: frozenset[str] = frozenset()
+    #: Where it was going to put windows, when that is not where they were.
+    links: tuple[Link, ...] = ()
+    #: Living panes that carry its words, and the pane of the snapshot each is for.
+    marked: Mapping[str, str] = {}
+
+
+def match(saved: Topology, living: Topology | None, begun: Begun | None = None) -> There:
+    """Return what of `saved` lives. Nothing living stands for two things of the snapshot."""
     if living is None:
         return There()
-    same = (saved.process.pid, saved.process.started_at) == (living.process.pid, living.process.started_at)
-    sessions = _sessions(saved, living, by_id=same)
-    sessions |= _half_made_sessions(saved, living, sessions, making)
-    windows = _first_windows(saved, living, sessions, making)
-    windows = _windows(saved, living, sessions, windows, by_id=same)
-    return There(sessions=sessions, windows=windows, panes=_panes(saved, living, windows, by_id=same))
+    return _Matching(saved, living, begun or Begun()).there()
+
+
+def is_same_process(saved: Topology, living: Topology) -> bool:
+    """Say whether the server still is the one that was saved, so that ids mean what they meant."""
+    return (saved.process.pid, saved.process.started_at) == (living.process.pid, living.process.started_at)
+
+
+def placeholders(living: Topology) -> frozenset[str]:
+    """Return the windows that hold nothing but a placeholder."""
+    words = " ".join(PLACEHOLDER)
+    panes = by_window(living.panes)
+    return frozenset(window for window, own in panes.items() if len(own) == 1 and own[0].start_command == words)
+
+
+class _Matching:
+    """Pairs of what was and what is; each side is used once."""
+
+    def __init__(self, saved: Topology, living: Topology, begun: Begun) -> None:
+        self._saved = saved
+        self._living = living
+        self._begun = begun
+        self._by_id = is_same_process(saved, living)
+
+    def there(self) -> There:
+        sessions = self._sessions()
+        marked = self._marked()
+        windows = self._windows(sessions, marked)
+        return There(sessions=sessions, windows=windows, panes=self._panes(windows, marked))
+
+    def _marked(self) -> dict[str, str]:
+        """Panes of the snapshot whose own words stand in a pane that is there; the first of two is taken."""
+        alive = {pane.id for pane in self._living.panes}
+        found: dict[str, str] = {}
+        for now, pane in sorted(self._begun.marked.items()):
+            if now in alive:
+                found.setdefault(pane, now)
+        return found
+
+    # Sessions
+
+    def _sessions(self) -> dict[str, str]:
+        ids = {session.id for session in self._living.sessions} if self._by_id else set()
+        found = {each.id: each.id for each in self._saved.sessions if each.id in ids}
+        names = {each.name: each.id for each in self._living.sessions if each.id not in found}
+        for each in self._saved.sessions:
+            if each.id not in found and each.name in names:
+                found[each.id] = names.pop(each.name)
+        # A group is called after its first session, which has the group's name until it is given its own.
+        for each in self._saved.sessions:
+            if each.id not in found and each.id in self._begun.making and each.group in names:
+                found[each.id] = names.pop(each.group)
+        return found
+
+    # Windows
+
+    def _windows(self, sessions: Mapping[str, str], marked: Mapping[str, str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        taken: set[str] = set(placeholders(self._living)) if self._begun.making else set()
+        for saved, now in (
+            *self._windows_by_id(),
+            *self._windows_by_mark(marked),
+            *self._only_windows(sessions),
+            *self._windows_by_place(sessions),
+        ):
+            if saved not in found and now not in taken:
+                found[saved] = now
+                taken.add(now)
+        return found
+
+    def _windows_by_id(self) -> Iterator[tuple[str, str]]:
+        now = {window.id for window in self._living.windows} if self._by_id else set()
+        return ((window.id, window.id) for window in self._saved.windows if window.id in now)
+
+    def _windows_by_mark(self, marked: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        homes = {pane.id: pane.window for pane in self._living.panes}
+        return ((pane.window, homes[marked[pane.id]]) for pane in self._saved.panes if pane.id in marked)
+
+    def _only_windows(self, sessions: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """The only window of a session that is being made is the first it brings, wherever it stands."""
+        places: dict[str, list[str]] = {}
+        for link in self._living.links:
+            places.setdefault(link.session, []).append(link.window)
+        first: dict[str, str] = {}
+        for link in self._saved.links:
+            if link.window in self._begun.making:
+                first.setdefault(link.session, link.window)
+        for session in self._saved.sessions:
+            only = places.get(sessions.get(session.id, ""), [])
+            window = first.get(session.id)
+            if session.id in self._begun.making and len(only) == 1 and window and self._is_plain(window):
+                yield window, only[0]
+
+    def _windows_by_place(self, sessions: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        now = {(link.session, link.index): link.window for link in self._living.links}
+        chosen = {(link.session, link.window): link.index for link in self._begun.links}
+        for link in self._saved.links:
+            session = sessions.get(link.session)
+            if session is None:
+                continue
+            is_begun = link.window in self._begun.making
+            # A session that lived on has kept its ids: another window in this place was made by somebody since.
+            if not is_begun and self._by_id and session == link.session:
+                continue
+            if is_begun and not self._is_plain(link.window):
+                continue
+            window = now.get((session, chosen.get((link.session, link.window), link.index)))
+            if window is not None:
+                yield link.window, window
+
+    def _is_plain(self, window: str) -> bool:
+        """Whether a window that a restore makes may begin with a pane that has no words of ours."""
+        panes = by_window(self._saved.panes).get(window, [])
+        return not panes or _needs_no_words(panes[0])
+
+    # Panes
+
+    def _panes(self, windows: Mapping[str, str], marked: Mapping[str, str]) -> dict[str, str]:
+        ids = {pane.id for pane in self._living.panes} if self._by_id else set()
+        found = {pane.id: pane.id for pane in self._saved.panes if pane.id in ids}
+        found |= {pane: now for pane, now in marked.items() if pane not in found}
+        now, then = by_window(self._living.panes), by_window(self._saved.panes)
+        for window, panes in then.items():
+            there = windows.get(window)
+            if there is not None:
+                found |= self._in_order(panes, now.get(there, []), found, lived_on=self._by_id and there == window)
+        return found
+
+    def _in_order(
+        self, then: list[Pane], now: list[Pane], known: Mapping[str, str], *, lived_on: bool
+    ) -> dict[str, str]:
+        """Pair what is left between panes that are known, each with the first that may be it."""
+        taken = {*known.values(), *self._begun.marked}
+        found: dict[str, str] = {}
+        at = 0
+        for pane in then:
+            if pane.id in known:
+                places = [place for place, each in enumerate(now) if each.id == known[pane.id]]
+                at = places[0] + 1 if places else at
+                continue
+            is_begun = pane.id in self._begun.making
+            if (lived_on and not is_begun) or (is_begun and not _needs_no_words(pane)):
+                continue
+            if at < len(now) and now[at].id not in taken:
+                found[pane.id] = now[at].id
+                at += 1
+        return found
+
+
+def _needs_no_words(pane: Pane) -> bool:
+    """Whether a restored pane may be a plain shell, without anything in its words that tells whose it is."""
+    return pane.dead or (pane.identity is None and pane.program is None)
 
 
 def free_index(wanted: int, used: Iterable[int]) -> int:
@@ -43,86 +202,9 @@ def free_index(wanted: int, used: Iterable[int]) -> int:
     return wanted if wanted not in taken else max(taken) + 1
 
 
-def _sessions(saved: Topology, living: Topology, *, by_id: bool) -> dict[str, str]:
-    found = _same_ids((each.id for each in saved.sessions), (each.id for each in living.sessions)) if by_id else {}
-    taken = set(found.values())
-    names = {each.name: each.id for each in living.sessions if each.id not in taken}
-    return found | {each.id: names[each.name] for each in saved.sessions if each.id not in found and each.name in names}
-
-
-def _half_made_sessions(
-    saved: Topology, living: Topology, known: Mapping[str, str], making: frozenset[str]
-) -> dict[str, str]:
-    """A group is called after its first session, which has the group's name until it is given its own."""
-    names = {each.name: each.id for each in living.sessions if each.id not in known.values()}
-    left = (each for each in saved.sessions if each.id in making and each.id not in known)
-    return {each.id: names.pop(each.group) for each in left if each.group in names}
-
-
-def _first_windows(
-    saved: Topology, living: Topology, sessions: Mapping[str, str], making: frozenset[str]
-) -> dict[str, str]:
-    """The only window of a session that is being made is its first one, wherever it stands."""
-    places: dict[str, list[str]] = {}
-    for link in living.links:
-        places.setdefault(link.session, []).append(link.window)
-    found: dict[str, str] = {}
-    for session in sessions.keys() & making:
-        only = places.get(sessions[session], [])
-        first = next((link.window for link in saved.links if link.session == session), None)
-        if len(only) == 1 and first is not None:
-            found[first] = only[0]
-    return found
-
-
-def _windows(
-    saved: Topology, living: Topology, sessions: Mapping[str, str], known: Mapping[str, str], *, by_id: bool
-) -> dict[str, str]:
-    found = dict(known)
-    if by_id:
-        found |= _same_ids((each.id for each in saved.windows), (each.id for each in living.windows))
-    taken = set(found.values())
-    places = {(link.session, link.index): link.window for link in living.links if link.window not in taken}
-    for link in saved.links:
-        session = sessions.get(link.session)
-        # A session that lived on has kept its ids: another window in this place was made by somebody since.
-        if session is None or link.window in found or (by_id and session == link.session):
-            continue
-        window = places.get((session, link.index))
-        if window is not None and window not in taken:
-            found[link.window] = window
-            taken.add(window)
-    return found
-
-
-def _panes(saved: Topology, living: Topology, windows: Mapping[str, str], *, by_id: bool) -> dict[str, str]:
-    found = _same_ids((each.id for each in saved.panes), (each.id for each in living.panes)) if by_id else {}
-    now, then = by_window(living.panes), by_window(saved.panes)
-    for window, panes in then.items():
-        there = windows.get(window)
-        if there is None or (by_id and there == window):
-            continue
-        for pane, other in zip(panes, now.get(there, ()), strict=False):
-            found.setdefault(pane.id, other.id)
-    return found
-
-
-def _same_ids(saved: Iterable[str], living: Iterable[str]) -> dict[str, str]:
-    now = set(living)
-    return {id: id for id in saved if id in now}
-
-
 def by_window(panes: Iterable[Pane]) -> dict[str, list[Pane]]:
     """Return the panes of each window in their order."""
     found: dict[str, list[Pane]] = {}
     for pane in sorted(panes, key=lambda pane: pane.index):
         found.setdefault(pane.window, []).append(pane)
-    return found
-
-
-def used_indexes(links: Iterable[Link]) -> dict[str, set[int]]:
-    """Return which indexes are taken in each session."""
-    found: dict[str, set[int]] = {}
-    for link in links:
-        found.setdefault(link.session, set()).add(link.index)
     return found

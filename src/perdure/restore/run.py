@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 import msgspec
@@ -16,7 +16,8 @@ from perdure.errors import PerdureError, ScrollbackNotFound, SnapshotDamaged
 from perdure.host.lock import held
 from perdure.host.processes import read_processes
 from perdure.host.scope import outside_service
-from perdure.host.scratch import Scratch
+from perdure.host.scratch import Scratch, remove_stale
+from perdure.host.waiting import wait_until
 from perdure.model.digest import digest_of
 from perdure.model.plan import AGENT_ACTIONS, Action, Outcome, Plan, Restore, Result, Step
 from perdure.model.server import ServerProcess
@@ -34,6 +35,10 @@ from perdure.snapshots.ask import Question
 from perdure.snapshots.look import Looked, Surroundings, look
 from perdure.tmux.control import Control
 from perdure.tmux.parse import read_process
+
+
+#: How long panes may take to print what they were handed, in seconds.
+_PATIENCE = 10.0
 
 
 class Journal(SnapshotStore, RestoreJournal, Protocol):
@@ -164,8 +169,18 @@ class _Run:
         self._confirm(built)
         self._ground.store.note_outcomes(self._id, self._outcomes)
         self._ground.store.end_restore(self._id, self._ground.now())
-        self._scratch.remove()
+        self._clean_up()
         return self._in_order()
+
+    def _clean_up(self) -> None:
+        """Remove what the panes were handed, once they have taken it; what is left behind goes some other day."""
+        printed = wait_until(lambda: not self._scratch.unprinted(), _PATIENCE)
+        if printed:
+            self._scratch.remove()
+        state_dir = self._ground.state_dir_of(self._prepared.user)
+        remove_stale(
+            state_dir, self._prepared.user, keep={self._id}, older_than=timedelta(days=1), now=self._ground.now()
+        )
 
     def _in_order(self) -> list[Outcome]:
         return [self._outcomes[step.pane] for step in self._plan.steps]

@@ -116,8 +116,8 @@ _BECOME_IN_FISH = (
 # - The user's shells become the program, so that only this one waits for it, and in any shell the same is done after.
 # - With job control (-m) the program is a job of its own, as it is below a prompt: Ctrl-C is its own, tmux names the
 #   pane after it, and when it is stopped it can be gone on with.
-# - bash is the /bin/sh of many systems, and leaves a script when Ctrl-C ended a job of it, whatever it traps. What is
-#   to be done after is then done on the way out.
+# - bash is the /bin/sh of many systems, and leaves a script when Ctrl-C ended a job of it, trap or no trap (with one, it
+#   forgets the status). What is to be done after is then done on the way out.
 # - What a signal ended has not put its terminal right.
 _RUN = (
     "status=$5 shell=$6 name=$7 again=$8; shift 11; "
@@ -130,8 +130,8 @@ _RUN = (
     r'[ "$code" -ne 0 ] && [ -n "$again" ] && printf "To try again: %s\n" "$again"; '
     "trap - INT QUIT; " + _LEAVE_SHELL + "; }; "
     "stopped() { case $code in 14[5-9]|150) jobs %1 >/dev/null 2>&1;; *) false;; esac; }; "
-    "trap : INT QUIT; "
-    'if [ -n "$BASH_VERSION" ]; then trap \'code=$?; [ "$code" -eq 130 ] && [ -t 0 ] && after\' EXIT; fi; '
+    'if [ -n "$BASH_VERSION" ]; then trap : QUIT; trap \'code=$?; [ "$code" -eq 130 ] && [ -t 0 ] && after\' EXIT; '
+    "else trap : INT QUIT; fi; "
     "set -m; "
     'case "${shell##*/}" in '
     f'bash) "$shell" -l -c \'\\exec "$0" -i -c "$@"\' "$shell" \'{_BECOME}\' perdure "$@";; '
