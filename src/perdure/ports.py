@@ -146,6 +146,14 @@ class ReadsTranscripts(AgentAdapter, Protocol):
         """
 
 
+@runtime_checkable
+class DeletesTranscripts(AgentAdapter, Protocol):
+    """An agent that may delete the transcript of a conversation that was resumed: copies are made before."""
+
+    def is_whole(self, transcript: bytes) -> bool:
+        """Return whether the agent would find a conversation to resume in a file of this content."""
+
+
 class SnapshotStore(Protocol):
     """Where snapshots are kept. Every verb is all or nothing."""
 

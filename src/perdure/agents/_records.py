@@ -50,6 +50,11 @@ def every_record(path: str, host: HostView, *, bulk: bytes | None = None) -> Ite
     yield from _decoded((host.read(path, limit=_MOST_READ, tail=True) or b"").split(b"\n"), bulk)
 
 
+def records_in(data: bytes) -> Iterator[Record]:
+    """Yield the records of a transcript's content in order."""
+    yield from _decoded(data.split(b"\n"), None)
+
+
 def _decoded(lines: Iterable[bytes], bulk: bytes | None) -> Iterator[Record]:
     for line in lines:
         if bulk is None or bulk not in line[:40]:

@@ -13,6 +13,7 @@ from perdure.agents import Roster, agent_of
 from perdure.agents.gemini import Gemini
 from perdure.model.identity import Evidence, Identity
 from perdure.model.process import Command, Process
+from perdure.ports import DeletesTranscripts
 from tests.contract.agents.cases.gemini import LONG, RESUMED, chat
 from tests.unit.agents.hosts import CWD, HOME, LATER, LATEST, STARTED, DirectoryHost, Seen, jsonl, process
 
@@ -379,3 +380,29 @@ def test_one_in_which_nothing_was_said_begins_anew_under_its_id_unless_that_is_t
     assert fresh.argv == ("node", BIN, "-y", "--session-id", A)
     assert taken is not None
     assert taken.argv == ("node", BIN, "-y")
+
+
+def test_a_transcript_is_whole_with_its_header_and_something_said_in_it() -> None:
+    head, said = header(A), user("fix it")
+    assert gemini.is_whole(jsonl(head, said))
+    assert gemini.is_whole(jsonl(head, said)[:-1])
+    assert gemini.is_whole(msgspec.json.encode({**head, "messages": [said]}))
+    for broken in (
+        b"",
+        b"\n",
+        jsonl(head),
+        jsonl(said),
+        jsonl(said, head),
+        jsonl(head, CONTEXT),
+        jsonl(head, user("/clear")),
+        msgspec.json.encode({**head, "messages": []}),
+        msgspec.json.encode({"messages": [said]}),
+    ):
+        assert not gemini.is_whole(broken), broken
+    assert isinstance(gemini, DeletesTranscripts)
+
+
+def test_a_long_transcript_without_its_header_is_not_whole() -> None:
+    talk = [user("again " * 100, id=str(number)) for number in range(200)]
+    assert gemini.is_whole(jsonl(header(A), *talk))
+    assert not gemini.is_whole(jsonl(*talk))

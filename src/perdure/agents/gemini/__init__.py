@@ -15,7 +15,7 @@ from perdure.agents._records import moment
 from perdure.agents._urls import host_of
 from perdure.agents._yargs import declared
 from perdure.agents.gemini.store import GeminiStore, real_first, siblings
-from perdure.agents.gemini.transcript import Latest, header, turns
+from perdure.agents.gemini.transcript import Latest, header, is_whole, turns
 from perdure.model.agent import ID, AgentSpec
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.process import Process
@@ -148,6 +148,14 @@ class Gemini(Kin):
             files = []
         if files:
             yield from turns(files[0], host)
+
+    def is_whole(self, transcript: bytes) -> bool:
+        """Return whether a file of this content can be resumed.
+
+        Whenever gemini starts, it deletes every conversation of the project that has a file with nothing said in it;
+        and resuming a conversation makes such a file of its id.
+        """
+        return is_whole(transcript)
 
     def read_screen(self, screen: Screen) -> ScreenReading | None:
         """Return what title and bottom of the screen say, None when they cannot tell."""

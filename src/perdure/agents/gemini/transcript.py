@@ -74,8 +74,23 @@ def is_prompted(path: str, host: HostView) -> bool:
     """Return whether gemini itself would find anything in it to resume: a first prompt that failed is taken back."""
     if (host.size(path) or 0) >= _records.FIRST_WINDOW:
         return True  # nothing was said only in files far shorter
+    return _has_something(records(path, host))
+
+
+def is_whole(data: bytes) -> bool:
+    """Return whether gemini would resume from a file of this content: with its header, and something said in it."""
+    document = decode_object(data)  # an old transcript, or one that has nothing but its header
+    if document is not None:
+        return text(document.get("sessionId")) is not None and _has_something([document])
+    head = decode_object(data.partition(b"\n")[0])
+    if head is None or text(head.get("sessionId")) is None:
+        return False
+    return len(data) >= _records.FIRST_WINDOW or _has_something(_records.records_in(data))
+
+
+def _has_something(lines: Iterable[Record]) -> bool:
     resumable: dict[str, bool] = {}
-    for record in records(path, host):
+    for record in lines:
         patch = mapping(record.get("$set"))
         if isinstance(patch.get("messages"), list):
             resumable = {}
