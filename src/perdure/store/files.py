@@ -42,11 +42,13 @@ def private_file(path: str) -> None:
         os.fchmod(handle, 0o600)
 
 
-def write_atomically(path: str, data: bytes, *, aside: str | None = None, like: os.stat_result | None = None) -> None:
-    """Put `data` at `path`, for the owner alone, in one step that survives a power cut. Raises OSError.
+def write_atomically(
+    path: str, data: bytes, *, aside: str | None = None, like: os.stat_result | None = None, mode: int = 0o600
+) -> None:
+    """Put `data` at `path`, for the owner alone unless `mode` says otherwise, in one step. Raises OSError.
 
-    With `aside`, what was there gets that name, once nothing but renaming is left to do. With `like`, the file is as
-    accessible as that one, to the same owner and group.
+    It survives a power cut. With `aside`, what was there gets that name, once nothing but renaming is left to
+    do. With `like`, the file is as accessible as that one, to the same owner and group.
     """
     directory, name = os.path.split(path)
     temporary = os.path.join(directory, f".{name}.{os.getpid()}-{os.urandom(4).hex()}{TEMPORARY}")
@@ -55,7 +57,7 @@ def write_atomically(path: str, data: bytes, *, aside: str | None = None, like: 
         with os.fdopen(handle, "wb") as file:
             if like is not None and (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
                 os.fchown(handle, like.st_uid, like.st_gid)
-            os.fchmod(handle, 0o600 if like is None else stat.S_IMODE(like.st_mode))
+            os.fchmod(handle, mode if like is None else stat.S_IMODE(like.st_mode))
             file.write(data)
             file.flush()
             os.fsync(handle)
