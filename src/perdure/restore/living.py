@@ -17,7 +17,7 @@ from perdure.model.server import Server
 from perdure.model.snapshot import Capture, Snapshot
 from perdure.model.topology import Pane
 from perdure.model.user import User
-from perdure.ports import AgentAdapter, HostView
+from perdure.ports import AgentAdapter, DeletesTranscripts, HostView
 from perdure.restore.plan import Conversation, Holder, Living
 from perdure.snapshots.identify import Seen
 
@@ -120,6 +120,8 @@ def _lost(snapshot: Snapshot, adapters: Mapping[str, AgentAdapter], view: HostVi
         if identity is None or identity.conversation is None or written is None or view.size(written) is not None:
             continue
         adapter = adapters.get(identity.agent)
+        if isinstance(adapter, DeletesTranscripts):
+            continue  # there may be a copy, which is put back before the agent is started
         # It may only have moved: some agents put it elsewhere when a worktree goes.
         if adapter is None or _described(adapter, identity, _agent_process(snapshot, pane), view) is None:
             yield pane.id, f"the transcript of {identity.conversation} is gone ({written})"

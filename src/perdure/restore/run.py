@@ -17,6 +17,7 @@ from perdure.host.lock import held
 from perdure.host.processes import read_processes
 from perdure.host.scope import outside_service
 from perdure.host.scratch import Scratch, remove_stale
+from perdure.host.vault import vault_dir
 from perdure.host.waiting import wait_until
 from perdure.model.digest import digest_of
 from perdure.model.plan import AGENT_ACTIONS, Action, Outcome, Plan, Restore, Result, Step
@@ -35,7 +36,6 @@ from perdure.snapshots.ask import Question
 from perdure.snapshots.look import Looked, Surroundings, look
 from perdure.tmux.control import Control
 from perdure.tmux.parse import read_process
-
 
 #: How long panes may take to print what they were handed, in seconds.
 _PATIENCE = 10.0
@@ -299,21 +299,35 @@ class _Run:
         waiting = self._scratch.waiting()
         for step in self._plan.steps:
             pane = built.panes.get(step.pane)
-            if pane is None or (step.pane in self._outcomes and step.action is not Action.SHOW):
+            if pane is None or step.agent is None or step.action in (Action.KEEP, Action.LEAVE):
                 continue
             each = self._candidate(step, pane)
             if step.action is Action.SHOW:
+                # An interrupted restore was going to start it, and it must not be started any more.
                 if step.pane in self._plan.unfinished and step.n in waiting:
                     stage.cancel(each, step.why)
+            elif step.asks:
+                self._safeguard(stage, each)
             elif step.n in waiting:
                 candidates.append(each)
             else:
                 running.append(each)
         limit = self._ground.around.config.restore.verify_seconds
-        Starter(stage, most=self._most, limit=limit, report=self._settle_agent).start(candidates, running)
 
-    def _settle_agent(self, outcome: Outcome) -> None:
-        why = "; ".join(filter(None, (outcome.why, outcome.step.why)))
+        def settle(outcome: Outcome) -> None:
+            self._settle_agent(outcome, stage.notes.get(outcome.step.pane, ""))
+
+        Starter(stage, most=self._most, limit=limit, report=settle).start(candidates, running)
+
+    def _safeguard(self, stage: RealStage, each: Candidate) -> None:
+        """Make an agent that somebody may start any time safe to start."""
+        refusal = stage.safeguard(each)
+        if refusal:
+            stage.cancel(each, refusal)
+            self._tell(Outcome(step=each.step, result=Result.FAILED, why=refusal, pane=each.pane))
+
+    def _settle_agent(self, outcome: Outcome, note: str) -> None:
+        why = "; ".join(filter(None, (outcome.why, note, outcome.step.why)))
         settled: Outcome = msgspec.structs.replace(outcome, why=why)
         self._tell(settled)
         self._ground.store.note_outcomes(self._id, {outcome.step.pane: settled})
@@ -333,6 +347,7 @@ class _Run:
             scratch=self._scratch,
             adapters=adapters,
             snapshot=self._snapshot,
+            vault=vault_dir(self._ground.state_dir_of(self._prepared.user)),
             now=self._ground.now,
         )
         return RealStage(world)

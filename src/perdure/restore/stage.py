@@ -12,6 +12,7 @@ from perdure.host.clock import pause, ticking
 from perdure.host.pressure import memory_pressure
 from perdure.host.processes import is_alive
 from perdure.host.scratch import Kind, Scratch
+from perdure.host.vault import keep_copies, put_back
 from perdure.model.plan import Action
 from perdure.model.process import Process
 from perdure.model.screen import Screen
@@ -40,6 +41,8 @@ class World(Struct, frozen=True, kw_only=True):
     scratch: Scratch
     adapters: Mapping[str, AgentAdapter]
     snapshot: Snapshot
+    #: Where copies of transcripts are kept.
+    vault: str
     now: Callable[[], datetime]
 
 
@@ -50,6 +53,8 @@ class RealStage(Stage):
         self._world = world
         self._memory = Memory()
         self._seen: Capture | None = None
+        #: What was done for an agent before it was started, by pane of the snapshot.
+        self.notes: dict[str, str] = {}
 
     def look(self, panes: Collection[str]) -> Mapping[str, Seen]:
         """Return what is to be seen of these panes; a server that does not answer now leaves it open for a while."""
@@ -91,9 +96,24 @@ class RealStage(Stage):
         return structs.replace(seen, screen=lines, reading=reading)
 
     def release(self, candidate: Candidate) -> str:
-        """Open the gate the agent waits at."""
-        self._world.scratch.release(candidate.step.n)
-        return ""
+        """Open the gate the agent waits at, once its transcript is safe from it."""
+        refusal = self.safeguard(candidate)
+        if not refusal:
+            self._world.scratch.release(candidate.step.n)
+        return refusal
+
+    def safeguard(self, candidate: Candidate) -> str:
+        """Copy what the agent may delete, and put back what it has deleted; return why it must not start, or ""."""
+        world, step = self._world, candidate.step
+        adapter = world.adapters.get(step.agent or "")
+        details = world.snapshot.details.panes.get(step.pane)
+        if adapter is None or details is None or details.agent is None or step.action is not Action.RESUME:
+            return ""
+        about = (step.conversation or "", details.agent, adapter, world.user, world.vault)
+        said = put_back(*about)
+        if said is not None:
+            self.notes[step.pane] = said
+        return keep_copies(*about)
 
     def cancel(self, candidate: Candidate, why: str) -> None:
         """Leave a shell that says why, in place of what waits in the pane."""
