@@ -6,10 +6,12 @@ import fcntl
 import os
 import shutil
 import signal
+import socket as sockets
 import sys
 import tempfile
 from collections.abc import Mapping
 from shlex import quote
+from struct import unpack
 from typing import Any
 
 import msgspec
@@ -83,13 +85,15 @@ class Machine:
     def crash(self) -> int:
         """End the server with SIGKILL, as the kernel does when memory runs out; return which process it was."""
         pid = self._server()
+        if pid is None:
+            raise PerdureError("The tmux server is gone already.")
         os.kill(pid, signal.SIGKILL)
-        if not wait_until(lambda: not self._answers(), _LEAVING):
+        if not wait_until(lambda: self._server() != pid, _LEAVING):
             raise PerdureError(f"The tmux server {pid} did not end.")
         return pid
 
     def close(self) -> None:
-        """End the server and what runs in it, and remove the directory. Whatever fails, the rest is done."""
+        """End the server and what runs in it, a hung one too, and remove the directory."""
         self._end_server()
         # They write to the very last: what is removed under them they might make again.
         wait_until(self._is_deserted, _LEAVING)
@@ -98,21 +102,25 @@ class Machine:
         wait_until(self._is_removed, _LEAVING)
 
     def _end_server(self) -> None:
-        if self._answers():
-            pid = self._server()
-            os.kill(pid, signal.SIGTERM)
-            if not wait_until(lambda: not self._answers(), _LEAVING):
-                os.kill(pid, signal.SIGKILL)
+        pid = self._server()
+        if pid is None:
+            return
+        os.kill(pid, signal.SIGTERM)
+        os.kill(pid, signal.SIGCONT)
+        if not wait_until(lambda: self._server() != pid, _LEAVING):
+            os.kill(pid, signal.SIGKILL)
 
-    def _server(self) -> int:
+    def _server(self) -> int | None:
+        """The process that listens on the socket, None when there is none."""
+        with sockets.socket(sockets.AF_UNIX) as probe:
+            try:
+                probe.connect(self.socket)
+            except OSError:
+                return None
+            if hasattr(sockets, "SO_PEERCRED"):
+                # From the kernel: a server that hangs cannot be asked.
+                return int(unpack("3i", probe.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, 12))[0])
         return int(self.tmux("display-message", "-p", "#{pid}"))
-
-    def _answers(self) -> bool:
-        try:
-            self.tmux("list-sessions")
-        except PerdureError:
-            return False
-        return True
 
     def _is_deserted(self) -> bool:
         """Say whether no agent is left: each holds its conversation's lock for as long as it lives."""
