@@ -41,7 +41,7 @@ def shown_command(step: Step) -> str:
     return shlex.join(redact_argv(step.argv))
 
 
-def start_of(step: Step, pane: Pane, path: PathOf, *, has_text: bool, shell: str | None = None) -> Start:
+def start_of(step: Step, pane: Pane, path: PathOf, *, has_text: bool) -> Start:
     """Return what a step's pane does."""
     text = path(step.n, Kind.TEXT) if has_text else None
     if step.action is Action.DEAD:
@@ -50,11 +50,10 @@ def start_of(step: Step, pane: Pane, path: PathOf, *, has_text: bool, shell: str
         return Start(text=text, exits=status, signal=pane.exit_signal)
     if step.action in (Action.SHELL, Action.SHOW):
         argv = step.argv if step.action is Action.SHELL else ()
-        return Start(text=text, argv=argv, stays=bool(argv), shell=shell)
+        return Start(text=text, argv=argv, stays=bool(argv))
     return Start(
         argv=step.argv,
         environ=step.environ,
-        shell=shell,
         text=text,
         gate=path(step.n, Kind.GATE) if starts_an_agent(step) else None,
         asks=step.asks,
