@@ -67,6 +67,8 @@ class Step(Struct, frozen=True, kw_only=True):
     cwd: str = ""
     #: The agent waits in its pane until somebody presses Enter.
     asks: bool = False
+    #: That it was in this conversation is not certain.
+    is_guess: bool = False
     #: When its conversation last saw life: the newest start first.
     active_at: datetime | None = None
     #: One sentence, "" when there is nothing to say.
@@ -91,11 +93,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     links: tuple[Link, ...] = ()
     #: Windows an interrupted restore left at another index than theirs.
     moves: tuple[Link, ...] = ()
+    #: Windows, by their ids now, that an interrupted restore only put there until a session has its own.
+    placeholders: tuple[str, ...] = ()
 
     @property
     def is_done(self) -> bool:
         """Whether there is nothing to do."""
-        return not self.unfinished and not self.making
+        return not self.unfinished and not self.making and not self.links
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -121,6 +125,8 @@ class Restore(Struct, frozen=True, kw_only=True):
     process: ServerProcess | None = None
     #: Sessions, windows and panes of the snapshot that it makes.
     making: frozenset[str] = frozenset()
+    #: Where it puts windows, `Plan.links` of every run of it: an index may have been somebody else's.
+    links: tuple[Link, ...] = ()
     ended_at: datetime | None = None
     #: By pane of the snapshot, as far as they are known.
     outcomes: Mapping[str, Outcome] = {}

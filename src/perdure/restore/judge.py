@@ -12,8 +12,10 @@ from perdure.model.screen import ScreenReading, State
 
 #: An agent's screen says why it does not go on: it waits for a key or a password.
 LOGIN = "login"
-#: How many of the words last asked for have to be on the screen to be believed.
+#: How many letters of what was last asked for have to be on the screen to be believed.
 _ENOUGH = 24
+#: With fewer than these it could stand anywhere: it has to have a line for itself.
+_TELLING = 12
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -48,11 +50,12 @@ def judge(step: Step, seen: Seen, *, is_late: bool, task: str | None = None) -> 
         return Verdict(result=Result.FAILED, why=f"{step.agent} ended with status {seen.status}")
     if seen.reading is not None and seen.reading.reason == LOGIN:
         return Verdict(result=Result.UNVERIFIED, why=f"{step.agent} asks to log in")
-    identity = seen.identity if seen.identity is not None and seen.identity.agent == step.agent else None
-    if identity is None:
+    identity = seen.identity
+    if identity is None or identity.agent != step.agent or identity.evidence is Evidence.LAUNCH:
+        # What we have launched ourselves is no word of the agent's: it has not come up yet.
         return Verdict(result=Result.FAILED, why=f"{step.agent} did not start in time") if is_late else None
     if step.action is Action.START:
-        return _begun(step, identity)
+        return _begun(step, identity, seen, is_late=is_late)
     return _resumed(step, identity, seen, task) or (_too_late(step, identity, seen) if is_late else None)
 
 
@@ -66,19 +69,25 @@ def needs_screen(step: Step, seen: Seen) -> bool:
 
 def is_present(identity: Identity) -> bool:
     """Say whether an identity rests on what the agent itself shows now, and not on what it was started with."""
-    return identity.evidence in (Evidence.LAUNCH, Evidence.REGISTRY, Evidence.HOOK, Evidence.OPEN_FILE, Evidence.TITLE)
+    return identity.evidence in (Evidence.REGISTRY, Evidence.HOOK, Evidence.OPEN_FILE, Evidence.TITLE)
 
 
 def is_on_screen(task: str | None, lines: tuple[str, ...]) -> bool:
     """Say whether what was last asked for stands on a screen, however it is broken into lines there."""
     wanted = _squeezed(task or "")[:_ENOUGH]
-    return len(wanted) >= min(_ENOUGH, 4) and wanted in _squeezed("".join(lines))
+    if len(wanted) < _TELLING:
+        # Beside it there may be a time.
+        return bool(wanted) and any(_squeezed(line).rstrip("0123456789") == wanted.rstrip("0123456789") for line in lines)
+    return wanted in _squeezed("".join(lines))
 
 
-def _begun(step: Step, identity: Identity) -> Verdict:
+def _begun(step: Step, identity: Identity, seen: Seen, *, is_late: bool) -> Verdict | None:
     if step.conversation is not None and identity.conversation == step.conversation and identity.certain:
         return Verdict(result=Result.VERIFIED, why="nothing was ever said in it, so it began anew under the same id")
-    return Verdict(result=Result.DONE, why="nothing was ever said in it, so it began anew")
+    # A process that is there may still end at once; one that has drawn its screen has come up.
+    if is_late or (seen.reading is not None and seen.reading.state is not None):
+        return Verdict(result=Result.DONE, why="nothing was ever said in it, so it began anew")
+    return None
 
 
 def _resumed(step: Step, identity: Identity, seen: Seen, task: str | None) -> Verdict | None:
@@ -87,8 +96,10 @@ def _resumed(step: Step, identity: Identity, seen: Seen, task: str | None) -> Ve
         if same:
             return Verdict(result=Result.VERIFIED, why=f"known by {identity.evidence}")
         return Verdict(result=Result.FAILED, why=f"it came up in {identity.conversation} instead")
-    failed = seen.reading is not None and seen.reading.state is State.ERROR
-    if same and identity.certain and not failed and seen.screen and is_on_screen(task, seen.screen):
+    # That a turn failed long ago is said on the screen as well, so an error speaks against nothing here. A question
+    # does: until it is answered, nobody knows where it leads.
+    asks = seen.reading is not None and seen.reading.state is State.ATTENTION
+    if same and identity.certain and not asks and seen.screen and is_on_screen(task, seen.screen):
         return Verdict(
             result=Result.VERIFIED, why=f"known by {identity.evidence}, and what was last asked is on its screen"
         )

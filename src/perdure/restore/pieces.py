@@ -57,6 +57,7 @@ def start_of(step: Step, pane: Pane, path: PathOf, *, has_text: bool) -> Start:
         text=text,
         gate=path(step.n, Kind.GATE) if starts_an_agent(step) else None,
         asks=step.asks,
+        is_guess=step.is_guess,
         status=path(step.n, Kind.STATUS),
         name=step.agent or basename(step.argv[0]),
         again=shown_command(step),

@@ -11,15 +11,12 @@ none of this is left.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Mapping
 
 from msgspec import Struct
 
+from perdure.model.wrapped import GUESS, MARK, SH, Stage, is_helped
 from perdure.restore.replay import visible
-
-_MARK = "perdure"
-_SH = ("/bin/sh", "-c")
 
 
 class Start(Struct, frozen=True, kw_only=True):
@@ -39,6 +36,8 @@ class Start(Struct, frozen=True, kw_only=True):
     gate: str | None = None
     #: Wait for Enter before the program starts; Ctrl-C or the end of input leaves a shell without it.
     asks: bool = False
+    #: That it is the right conversation is a guess.
+    is_guess: bool = False
     #: File that is given the exit status of the program, as a number in a line.
     status: str | None = None
     #: What the program is called when it has ended.
@@ -51,31 +50,7 @@ class Start(Struct, frozen=True, kw_only=True):
     signal: int | None = None
 
 
-class Stage(StrEnum):
-    """How far the first process of a pane has come."""
-
-    #: It prints, or waits at the gate or for Enter; nothing has been started.
-    PRELUDE = "prelude"
-    #: The program was started, and has not ended.
-    RUNNING = "running"
-
-
-class Wrapped(Struct, frozen=True, kw_only=True):
-    """What the words of a pane's first process tell."""
-
-    stage: Stage
-    argv: tuple[str, ...]
-    environ: Mapping[str, str]
-    text: str | None
-    gate: str | None
-    status: str | None
-    asks: bool
-
-
-# What the two programs are given, in this order: stage, text, gate, asks, status, shell, name, again, end, run, count;
-# then as many NAME=VALUE as `count` says, then the argv.
-_FIXED = 11
-
+# What the two programs are given is in model/wrapped.py, in its order.
 # A shell that does not know -l would end with a complaint, and the pane with it.
 _LEAVE_SHELL = (
     '[ -x "$shell" ] || shell=${SHELL:-/bin/sh}; [ -x "$shell" ] || shell=/bin/sh; '
@@ -86,11 +61,14 @@ _LEAVE_SHELL = (
 # - An emptied file is as good as a removed one, and emptying it takes no process.
 # - The gate is opened before it is looked at: whoever takes it away afterwards leaves a line in what is open here
 #   (host/scratch.py), and whoever did so before is seen by the look. So no wake-up is missed.
+# - A pane that ends lets go of its terminal first, and waits: on many systems tmux, when a terminal is let go of, is deaf
+#   to the end of its processes for some milliseconds (libutempter), and would not know how this one ended.
 # - Redirections hang on commands that may fail: on `exec` or `:` a failure would end the shell, and the pane.
 _PRELUDE = (
     "text=$2 gate=$3 asks=$4 status=$5 shell=$6 name=$7 again=$8 end=$9 run=${10} left=; "
     '{ [ -s "$text" ] && cat -- "$text" && true >"$text"; } 2>/dev/null; '
-    'case "$end" in "") ;; -*) ulimit -c 0; kill "$end" $$; exit $((128 - end));; *) exit "$end";; esac; '
+    'if [ -n "$end" ]; then trap "" HUP; exec </dev/null >/dev/null 2>&1; sleep 0.2 || sleep 1; trap - HUP; '
+    'case "$end" in -*) ulimit -c 0; kill "$end" $$; exit $((128 - end));; *) exit "$end";; esac; fi; '
     "trap 'left=1' INT QUIT; "
     '[ -p "$gate" ] && { while [ -z "$left" ] && [ -p "$gate" ]; do read -r _ <&3; done; } 3<>"$gate" 2>/dev/null; '
     '[ -n "$asks" ] && [ -z "$left" ] && { read -r _ || left=1; }; '
@@ -145,9 +123,9 @@ _RUN = (
 )
 
 # For a program `env` would take for a variable.
-_PLAINLY = (*_SH, 'case "$1" in -*) exit 127;; esac; exec "$@"', _MARK)
+_PLAINLY = (*SH, 'case "$1" in -*) exit 127;; esac; exec "$@"', MARK)
 # For a shell that is to stay, which may not be there any more.
-_STAYING = (*_SH, 'command -v "$1" >/dev/null 2>&1 && exec "$@"; shell=; ' + _LEAVE_SHELL, _MARK)
+_STAYING = (*SH, 'command -v "$1" >/dev/null 2>&1 && exec "$@"; shell=; ' + _LEAVE_SHELL, MARK)
 
 
 def needs_wrapper(start: Start) -> bool:
@@ -162,7 +140,7 @@ def command(start: Start) -> tuple[str, ...]:
         Stage.PRELUDE.value,
         start.text or "",
         start.gate or "",
-        "asks" if start.asks else "",
+        (GUESS if start.is_guess else "asks") if start.asks else "",
         start.status or "",
         start.shell or "",
         visible(start.name),
@@ -174,25 +152,7 @@ def command(start: Start) -> tuple[str, ...]:
         *_before(start.argv, stays=start.stays),
         *start.argv,
     )
-    return (*_SH, _PRELUDE, _MARK, *words)
-
-
-def read_wrapper(argv: Sequence[str]) -> Wrapped | None:
-    """Return what a pane's first process is about, None when `command` did not make it, or it is the shell already."""
-    begin, words = (*argv[:2], *argv[3:4]), tuple(argv[4:])
-    if begin != (*_SH, _MARK) or len(words) < _FIXED or words[0] not in list(Stage) or not words[10].isdecimal():
-        return None
-    variables = _FIXED + int(words[10])
-    rest = words[variables:]
-    return Wrapped(
-        stage=Stage(words[0]),
-        argv=rest[4:] if rest[:4] in (_PLAINLY, _STAYING) else rest,
-        environ=dict(_split(each) for each in words[_FIXED:variables]),
-        text=words[1] or None,
-        gate=words[2] or None,
-        status=words[4] or None,
-        asks=bool(words[3]),
-    )
+    return (*SH, _PRELUDE, MARK, *words)
 
 
 def _end(start: Start) -> str:
@@ -208,9 +168,4 @@ def _before(argv: tuple[str, ...], *, stays: bool) -> tuple[str, ...]:
     if stays:
         return _STAYING
     # Reading takes these words away, so an argv that begins with them gets them once more.
-    return _PLAINLY if "=" in argv[0] or argv[:4] in (_PLAINLY, _STAYING) else ()
-
-
-def _split(assignment: str) -> tuple[str, str]:
-    name, _, value = assignment.partition("=")
-    return name, value
+    return _PLAINLY if "=" in argv[0] or is_helped(argv) else ()

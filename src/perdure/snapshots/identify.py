@@ -20,6 +20,7 @@ from perdure.model.server import Server
 from perdure.model.snapshot import Capture, Snapshot
 from perdure.model.topology import Pane, PaneDetails
 from perdure.ports import AgentAdapter, HostView
+from perdure.snapshots.awaited import awaited_agent
 from perdure.snapshots.capture import with_panes
 from perdure.snapshots.remember import (
     PAST,
@@ -141,6 +142,9 @@ def identify(
 def _look(capture: Capture, pane: Pane, host: HostView, known: Roster | None) -> _Candidate | None:
     details = capture.details.panes[pane.id]
     found = agent_of(details.processes, known)
+    awaited = None if found is not None else awaited_agent(details.processes, known)
+    if awaited is not None:
+        found = awaited.adapter, awaited.process
     if found is None:
         return None
     adapter, process = found
@@ -150,6 +154,8 @@ def _look(capture: Capture, pane: Pane, host: HostView, known: Roster | None) ->
     except Exception:
         _complain(f"{adapter.name} could not be identified in pane {pane.id}")
         identities = ()
+    if awaited is not None:
+        identities = awaited.claims(identities)
     return _Candidate(seen, adapter, identities or [Identity(agent=adapter.name, because=("no evidence",))])
 
 

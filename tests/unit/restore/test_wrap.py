@@ -9,8 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from perdure.model.text import decode, encode
+from perdure.model.wrapped import Stage, read_wrapper
 from perdure.restore import wrap
-from perdure.restore.wrap import Stage, Start, command, needs_wrapper, read_wrapper
+from perdure.restore.wrap import Start, command, needs_wrapper
 
 #: Words as a process may have them: any bytes but NUL, shells' favourites more often than chance would have it.
 HOSTILE = st.one_of(
