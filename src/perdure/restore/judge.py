@@ -48,23 +48,30 @@ def judge(step: Step, seen: Seen, *, is_late: bool, task: str | None = None) -> 
         return Verdict(result=Result.FAILED, why="the pane is gone")
     if seen.status is not None:
         return Verdict(result=Result.FAILED, why=f"{step.agent} ended with status {seen.status}")
+    identity = _agent_in(step, seen)
+    if identity is None and not is_late:
+        return None
     if seen.reading is not None and seen.reading.reason == LOGIN:
         return Verdict(result=Result.UNVERIFIED, why=f"{step.agent} asks to log in")
-    identity = seen.identity
-    if identity is None or identity.agent != step.agent or identity.evidence is Evidence.LAUNCH:
-        # What we have launched ourselves is no word of the agent's: it has not come up yet.
-        return Verdict(result=Result.FAILED, why=f"{step.agent} did not start in time") if is_late else None
+    if identity is None:
+        return Verdict(result=Result.FAILED, why=f"{step.agent} did not start in time")
     if step.action is Action.START:
         return _begun(step, identity, seen, is_late=is_late)
     return _resumed(step, identity, seen, task) or (_too_late(step, identity, seen) if is_late else None)
 
 
-def needs_screen(step: Step, seen: Seen) -> bool:
-    """Say whether the screen could decide what nothing else has decided."""
-    if seen.status is not None or not seen.there or seen.identity is None:
-        return seen.there
-    identity = seen.identity
-    return not (identity.certain and is_present(identity) and identity.conversation is not None)
+def needs_screen(step: Step, seen: Seen, *, is_late: bool) -> bool:
+    """Say whether what the pane shows belongs to the judgement.
+
+    Even to that on an agent whose conversation is certain: it may be in it, and ask to log in. Not while the agent has
+    not come up: until then the pane shows what others have left there.
+    """
+    return seen.there and (seen.status is not None or is_late or _agent_in(step, seen) is not None)
+
+
+def is_up(step: Step, seen: Seen) -> bool:
+    """Say whether an agent has come so far that it shows a screen of its own: it is not starting any more."""
+    return _agent_in(step, seen) is not None and seen.reading is not None and seen.reading.state is not None
 
 
 def is_present(identity: Identity) -> bool:
@@ -76,23 +83,37 @@ def is_on_screen(task: str | None, lines: tuple[str, ...]) -> bool:
     """Say whether what was last asked for stands on a screen, however it is broken into lines there."""
     wanted = _squeezed(task or "")[:_ENOUGH]
     if len(wanted) < _TELLING:
-        # Beside it there may be a time.
-        return bool(wanted) and any(_squeezed(line).rstrip("0123456789") == wanted.rstrip("0123456789") for line in lines)
+        # Beside it there may be the time of day.
+        return bool(wanted) and any(re.fullmatch(rf"{wanted}\d*", _squeezed(line)) for line in lines)
     return wanted in _squeezed("".join(lines))
 
 
+def _agent_in(step: Step, seen: Seen) -> Identity | None:
+    """The step's agent, None while it has not come up: that we have launched it ourselves is no word of its own."""
+    identity = seen.identity
+    if identity is None or identity.agent != step.agent or identity.evidence is Evidence.LAUNCH:
+        return None
+    return identity
+
+
+def _is_sure(identity: Identity) -> bool:
+    return identity.certain and is_present(identity) and identity.conversation is not None
+
+
 def _begun(step: Step, identity: Identity, seen: Seen, *, is_late: bool) -> Verdict | None:
-    if step.conversation is not None and identity.conversation == step.conversation and identity.certain:
+    is_sure = _is_sure(identity)
+    if is_sure and identity.conversation == step.conversation:
         return Verdict(result=Result.VERIFIED, why="nothing was ever said in it, so it began anew under the same id")
-    # A process that is there may still end at once; one that has drawn its screen has come up.
-    if is_late or (seen.reading is not None and seen.reading.state is not None):
-        return Verdict(result=Result.DONE, why="nothing was ever said in it, so it began anew")
+    if is_sure or is_late or is_up(step, seen):
+        if step.conversation is None:
+        return Verdict(result=Result.DONE, why="which conversation it was in is not known, so it began anew")
+    return Verdict(result=Result.DONE, why="nothing was ever said in it, so it began anew")
     return None
 
 
 def _resumed(step: Step, identity: Identity, seen: Seen, task: str | None) -> Verdict | None:
     same = identity.conversation == step.conversation
-    if identity.certain and is_present(identity):
+    if _is_sure(identity):
         if same:
             return Verdict(result=Result.VERIFIED, why=f"known by {identity.evidence}")
         return Verdict(result=Result.FAILED, why=f"it came up in {identity.conversation} instead")

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from perdure.model.plan import Outcome, Result, Step
 from perdure.model.process import Process
-from perdure.restore.judge import Seen, Verdict, judge, needs_screen
+from perdure.restore.judge import Seen, Verdict, is_up, judge, needs_screen
 
 #: How long a process that should be gone is waited for.
 PATIENCE = 15.0
@@ -85,7 +85,10 @@ class Starter:
         self._most = most
         self._limit = limit
         self._report = report
+        #: By pane: those that were let go, with the moment of it, and that nothing is known of yet.
         self._starting: dict[str, tuple[Candidate, float]] = {}
+        #: Those of them that have come up. Which conversation they are in may take longer to tell.
+        self._up: set[str] = set()
         self._waiting: list[Candidate] = []
         self._since = 0.0
 
@@ -108,7 +111,7 @@ class Starter:
         if self._stage.pressure():
             return settled
         for each in [each for each in self._waiting if not self._is_in_use(each)]:
-            if len(self._starting) >= self._most:
+            if len(self._starting) - len(self._up) >= self._most:
                 break
             self._waiting.remove(each)
             refusal = self._stage.release(each)
@@ -130,13 +133,15 @@ class Starter:
         for pane, (each, since) in list(self._starting.items()):
             seen = structs.replace(looks.get(pane, Seen(there=False)), status=ended.get(each.step.n))
             is_late = now - since >= self._limit
-            verdict = judge(each.step, seen, is_late=is_late, task=each.task)
-            if needs_screen(each.step, seen):
+            if needs_screen(each.step, seen, is_late=is_late):
                 seen = self._stage.screen(each, seen)
-                verdict = judge(each.step, seen, is_late=is_late, task=each.task)
+            verdict = judge(each.step, seen, is_late=is_late, task=each.task)
             if verdict is not None:
                 del self._starting[pane]
+                self._up.discard(pane)
                 settled.append(_outcome(each, seen, verdict))
+            elif is_up(each.step, seen):
+                self._up.add(pane)
         return settled
 
     def _is_in_use(self, each: Candidate) -> bool:
