@@ -105,9 +105,11 @@ def _begun(step: Step, identity: Identity, seen: Seen, *, is_late: bool) -> Verd
     if is_sure and identity.conversation == step.conversation:
         return Verdict(result=Result.VERIFIED, why="nothing was ever said in it, so it began anew under the same id")
     if is_sure or is_late or is_up(step, seen):
-        if step.conversation is None:
-        return Verdict(result=Result.DONE, why="which conversation it was in is not known, so it began anew")
-    return Verdict(result=Result.DONE, why="nothing was ever said in it, so it began anew")
+        unknown = "which conversation it was in is not known, so it began anew"
+        return Verdict(
+            result=Result.DONE,
+            why=unknown if step.conversation is None else "nothing was ever said in it, so it began anew",
+        )
     return None
 
 
