@@ -15,6 +15,7 @@ from perdure.cli._setup import Setup, add_server_arguments, with_setup
 from perdure.cli.find import find_snapshot, panes_at
 from perdure.cli.render import age, counted, print_json, print_table, printable
 from perdure.cli.restoring import Progress, Row, row_of, summary_of
+from perdure.compat.resuming import imported_commands, resume_log, write_resume_log
 from perdure.errors import NotFound, PerdureError, SnapshotDamaged, SnapshotNotFound, UsageError
 from perdure.host.clock import now
 from perdure.host.users import user_by_uid
@@ -77,6 +78,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
             errors.append(error)
             continue
         results.append(done)
+        _log(part, done[1], at, args)
         taken |= done[0].conversations
     if len(wanted) == len(errors) == 1:
         raise errors[0]
@@ -84,6 +86,17 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
 
 run = with_setup(_run)
+
+
+def _log(part: _Part, outcomes: Sequence[Outcome], at: datetime, args: argparse.Namespace) -> None:
+    """Leave the log that the script behind an imported manifest would leave."""
+    log = resume_log(part.snapshot, outcomes, at)
+    if log is None or args.dry_run:
+        return
+    try:
+        write_resume_log(part.user, log)
+    except (OSError, PerdureError) as error:
+        print(f"perdure: the resume log could not be written: {error}", file=sys.stderr)
 
 
 def _one(
@@ -144,7 +157,8 @@ def _named(setup: Setup, args: argparse.Namespace, policy: Policy) -> _Part:
     if socket is not None and socket != snapshot.server.socket:
         server = msgspec.structs.replace(snapshot.server, socket=socket)
         snapshot = msgspec.structs.replace(snapshot, server=server)
-    return _Part(snapshot=snapshot, user=user, policy=policy)
+    commands = imported_commands(snapshot, setup.config.restore.tmux_persist_flags)
+    return _Part(snapshot=snapshot, user=user, policy=msgspec.structs.replace(policy, commands=commands))
 
 
 def _owner(setup: Setup, server: Server) -> User:

@@ -1,7 +1,8 @@
 """Sessions, windows and panes, made in one conversation with tmux.
 
-Three rounds, each sent as a whole: sessions, for only tmux knows which index their first window gets; then all other
-windows and panes; then what they are given. A command that tmux refuses costs what it was for, and nothing else.
+A few rounds, each sent as a whole: sessions, their windows, the panes of these, then what all of them are given. What
+was made in one round is spoken of by its id in the next: names and indexes may turn out to be somebody else's. A
+command that tmux refuses costs what it was for, and nothing else.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from msgspec import Struct
 from perdure.model.plan import Plan
 from perdure.model.snapshot import Snapshot
 from perdure.model.topology import Link, Pane, Session, Topology, Window
-from perdure.restore.match import by_window
+from perdure.restore.match import PLACEHOLDER, by_window
 from perdure.restore.places import NewSession, Places, arrange
 from perdure.restore.settings import (
     Words,
     arrangement,
+    is_set_before_panes,
+    left_out,
+    named,
     pane_settings,
     session_settings,
+    session_size,
     shown,
     window_settings,
 )
@@ -29,7 +34,7 @@ from perdure.tmux.quote import literal
 #: A pane that only keeps its place: several words, so that no shell is between.
 WAITING = ("/bin/cat", "-")
 _MADE = "#{session_id} #{window_id} #{window_index} #{pane_id}"
-_SECOND = "perdure-second"
+_SECOND = "perdure-second-"
 
 
 class Reply(Protocol):
@@ -82,173 +87,202 @@ class Builder:
         self._sessions = dict(plan.sessions)
         self._windows = dict(plan.windows)
         self._now = dict(plan.panes)
-        self._indexes: dict[tuple[str, str], int] = {}
+        self._settled: set[str] = set()
         self._problems: dict[str, str] = {}
-        self._placeholders: list[str] = []
-        self._ends: list[Words] = []
+        #: Sessions, by their ids now, with the index at which a placeholder stands; then with that at which it ends.
+        self._placeholders: list[tuple[str, int]] = []
         self._queue: list[tuple[Words, str, Callable[[list[str]], None] | None]] = []
 
     def build(self, control: Asks) -> Built:
         """Make everything, and return what came of it."""
-        taken = frozenset(session.name for session in self._living.sessions) if self._living else frozenset()
-        places = arrange(self._saved, self._plan, taken)
+        places = arrange(self._saved, self._plan, self._living)
         for new in places.sessions:
-            self._session(new)
+            if new.shares is None:
+                self._session(new)
         self._flush(control)
         self._fill(places)
         self._flush(control)
+        for link in (*(link for new in places.sessions for link in new.makes), *places.makes):
+            self._split_new(self._window[link.window])
+        self._flush(control)
+        tried: set[str] = set()
+        while self._split_living(tried):
+            self._flush(control)
         self._settle(places)
         self._flush(control)
-        for words in self._ends:
-            # Each for itself: tmux 3.3a does not survive that a session ends in the moment its window changed.
-            control.ask([words])
+        self._tidy(places)
+        self._flush(control)
         return Built(sessions=self._sessions, windows=self._windows, panes=self._now, problems=self._problems)
 
-    # First round
+    # Sessions
 
     def _session(self, new: NewSession) -> None:
+        """Make a session with its first window, or with a placeholder where that would not come out as it was."""
         session = new.session
-        words = ["new-session", "-d", "-E", "-P", "-F", _MADE, "-s", literal(new.name)]
+        words = ["new-session", "-d", "-E", "-P", "-F", _MADE, "-s", named(new.name)]
+        first = next(iter(new.makes), None)
+        pane = None if first is None else self._wanted(self._window[first.window])[0]
+        directory = self._pieces.directories.get(pane.id, "") if pane else ""
+        path = session.path or directory
+        words += ["-c", literal(path)] if path else []
+        # `-c` is the directory of both the session and its first pane, and the pane comes before any option.
+        if first is None or pane is None or directory not in ("", path) or is_set_before_panes(session):
+            self._put((*words, *PLACEHOLDER), session.id, lambda made: self._note_placeholder(session, made))
+            return
         for name, value in session.environment.items():
             words += ["-e", f"{name}={value}"]
-        if new.shares is not None:
-            self._put((*words, "-t", new.shares), session.id, lambda made: self._note_session(session, made))
-            return
-        first = next(iter(new.makes), None)
-        if first is None:
-            # Nothing but windows that others make: it needs one of its own until it can show them.
-            self._put((*words, *WAITING), session.id, lambda made: self._note_placeholder(session, made))
-        else:
-            window = self._window[first.window]
-            pane = self._wanted(window)[0]
-            size = ["-x", str(window.width), "-y", str(window.height)]
-            command = [*words, *size, *self._named(window), *self._started(pane)]
-            self._put(command, session.id, lambda made: self._note_first(session, first, pane, made))
-        if new.needs_second:
-            self._put(("new-session", "-d", "-s", _SECOND, "-t", f"={new.name}"), session.id)
-            self._ends.append(("kill-session", "-t", f"={_SECOND}"))
-
-    def _note_session(self, session: Session, made: list[str]) -> None:
-        self._sessions[session.id] = made[0]
+        window = self._window[first.window]
+        words += ["-x", str(window.width), "-y", str(window.height), *self._named(window), *self._words(pane)]
+        self._put(words, session.id, lambda made: self._note_first(session, first, pane, made))
 
     def _note_placeholder(self, session: Session, made: list[str]) -> None:
         self._sessions[session.id] = made[0]
-        self._placeholders.append(made[1])
+        self._placeholders.append((made[0], int(made[2])))
 
     def _note_first(self, session: Session, link: Link, pane: Pane, made: list[str]) -> None:
         self._sessions[session.id], self._windows[link.window], index, self._now[pane.id] = made
-        self._indexes[session.id, link.window] = int(index)
+        if int(index) != link.index:
+            self._move(made[0], link)
 
-    # Second round
+    # Windows
 
     def _fill(self, places: Places) -> None:
-        self._finish_begun()
-        for new in places.sessions:
-            id = self._sessions.get(new.session.id)
-            if id is None or new.shares is not None:
-                continue
-            if new.name != new.session.name:
-                self._put(("rename-session", "-t", id, literal(new.session.name)), new.session.id)
-            size = None
-            for link in new.makes:
-                window = self._window[link.window]
-                if link.window not in self._windows:
-                    size = self._sized(id, window, size)
-                    self._make_window(id, link)
-                elif self._indexes[link.session, link.window] != link.index:
-                    self._put(
-                        ("move-window", "-s", self._windows[link.window], "-t", f"{id}:{link.index}"), link.window
-                    )
-                if link.window not in self._windows or link.window in self._plan.making:
-                    self._split_new(f"{id}:{link.index}", window)
-        for link in places.makes:
-            id = self._sessions[link.session]
-            self._make_window(id, link)
-            self._split_new(f"{id}:{link.index}", self._window[link.window])
-        for window in self._saved.windows:
-            if window.id in self._plan.windows:
-                self._split_living(window)
+        self._move_placeholders()
+        for link in self._plan.moves:
+            self._move(self._plan.sessions[link.session], link)
+        self._group(places)
+        for session in self._saved.sessions:
+            self._settle_session(session)
+        for link in (*(link for new in places.sessions for link in new.makes), *places.makes):
+            if link.window not in self._windows and link.session in self._sessions:
+                self._make_window(self._sessions[link.session], link)
 
-    def _finish_begun(self) -> None:
-        """Give what an interrupted restore made its name and its index, before others take them."""
+    def _move_placeholders(self) -> None:
+        """Put placeholders where nothing else will be."""
+        living = self._living.links if self._living else ()
+        used = [link.index for link in (*self._saved.links, *self._plan.links, *living)]
+        beyond = max(used, default=0) + 1
+        left = [(each.session, each.index) for each in living if each.window in self._plan.placeholders]
+        self._placeholders += left
+        for session, index in self._placeholders:
+            self._put(("move-window", "-s", f"{session}:{index}", "-t", f"{session}:{beyond}"), "")
+        self._placeholders = [(session, beyond) for session, _ in self._placeholders]
+
+    def _move(self, session: str, link: Link) -> None:
+        # With -s, so that no other window is given another index.
+        window = f"{session}:{self._windows[link.window]}"
+        self._put(("move-window", "-s", window, "-t", f"{session}:{link.index}"), link.window)
+
+    def _group(self, places: Places) -> None:
+        """Let sessions share their windows, while the first still has the group's name; then give them their own."""
+        for new in places.sessions:
+            leader = self._sessions.get(new.shares or "")
+            if leader is not None:
+                self._follow(new.session, leader)
+        for number, id in enumerate(places.alone):
+            if id in self._sessions:
+                self._put(("new-session", "-d", "-E", "-s", f"{_SECOND}{number}", "-t", self._sessions[id]), id)
         names = {session.id: session.name for session in self._living.sessions} if self._living else {}
         for session in self._saved.sessions:
             id = self._plan.sessions.get(session.id, "")
             if session.id in self._plan.unfinished and names.get(id) != session.name:
-                self._put(("rename-session", "-t", id, literal(session.name)), session.id)
-        for link in self._plan.moves:
-            place = f"{self._plan.sessions[link.session]}:{link.index}"
-            self._put(("move-window", "-s", self._plan.windows[link.window], "-t", place), link.window)
+                self._rename(session)
+        for new in places.sessions:
+            if new.shares is None and new.name != new.session.name:
+                self._rename(new.session)
 
-    def _sized(self, session: str, window: Window, before: str | None) -> str:
-        """Let the next window of a session nobody looks at have the size it had."""
-        size = f"{window.width}x{window.height}"
-        if size != before:
-            self._put(("set-option", "-t", session, "default-size", size), window.id)
-        return size
+    def _follow(self, session: Session, leader: str) -> None:
+        words = ["new-session", "-d", "-E", "-P", "-F", _MADE, "-s", named(session.name), "-t", leader]
+        words += ["-c", literal(session.path)] if session.path else []
+
+        def note(made: list[str]) -> None:
+            self._sessions[session.id] = made[0]
+
+        self._put(words, session.id, note)
+
+    def _rename(self, session: Session) -> None:
+        if session.id in self._sessions:
+            words = ("rename-session", "-t", self._sessions[session.id], "--", named(session.name))
+            self._put(words, session.id)
+
+    def _settle_session(self, session: Session) -> None:
+        """Give a session what it gives to its panes, before it has them."""
+        id = self._sessions.get(session.id)
+        if id is not None and self._is_ours(session.id) and session.id not in self._settled:
+            self._settled.add(session.id)
+            self._put_all(session_settings(session, id), session.id)
+            if problem := left_out(session):
+                self._problems.setdefault(session.id, problem)
 
     def _make_window(self, session: str, link: Link) -> None:
         window = self._window[link.window]
         pane = self._wanted(window)[0]
+        if self._is_ours(link.session):
+            # A window nobody looks at gets this size.
+            size = f"{window.width}x{window.height}"
+            self._put(("set-option", "-t", session, "default-size", size), window.id)
         words = ["new-window", "-d", "-P", "-F", _MADE, "-t", f"{session}:{link.index}", *self._named(window)]
 
         def note(made: list[str]) -> None:
             self._windows[window.id], self._now[pane.id] = made[1], made[3]
 
-        self._put((*words, *self._started(pane)), window.id, note)
+        self._put((*words, *self._placed(pane)), window.id, note)
 
-    def _split_new(self, place: str, window: Window) -> None:
-        """Add the other panes of a new window: each is put behind the last, which is the active one."""
+    # Panes
+
+    def _split_new(self, window: Window) -> None:
+        """Add the other panes of a new window. The first stays the active one, so `-` is the last of them."""
+        id = self._windows.get(window.id)
+        if id is None:
+            return
         for number, pane in enumerate(self._wanted(window)[1:]):
             if number:
                 # However small the last one has become, there is room again.
-                self._put(("select-layout", "-t", place, "tiled"), window.id)
-            self._split(place, pane)
+                self._put(("select-layout", "-t", id, "tiled"), window.id)
+            self._split(f"{id}.-", pane)
 
-    def _split_living(self, window: Window) -> None:
-        """Add the panes that a window which is there lacks, each behind the one it followed."""
-        before: str | None = None
-        fresh = False
-        for pane in self._panes[window.id]:
-            if pane.id in self._plan.panes:
-                before, fresh = self._plan.panes[pane.id], False
-            elif pane.id in self._plan.making:
-                there = self._plan.windows[window.id]
-                if fresh:
-                    self._split(there, pane)
-                elif before is not None:
-                    self._split(before, pane)
-                else:
-                    first = next(
-                        (self._plan.panes[p.id] for p in self._panes[window.id] if p.id in self._plan.panes), there
-                    )
-                    self._split(first, pane, "-b")
-                fresh = True
+    def _split_living(self, tried: set[str]) -> bool:
+        """Add to each window that was there the next pane it lacks, behind the one it followed; say whether any did."""
+        for window in self._saved.windows:
+            own = self._panes[window.id]
+            missing = [pane for pane in own if pane.id in self._plan.making and pane.id not in {*tried, *self._now}]
+            there = [pane for pane in own if pane.id in self._now]
+            if window.id not in self._plan.windows or not missing or not there:
+                continue
+            tried.add(missing[0].id)
+            before = [pane for pane in there if own.index(pane) < own.index(missing[0])]
+            if window.id in self._plan.unfinished:
+                self._put(("select-layout", "-t", self._plan.windows[window.id], "tiled"), window.id)
+            if before:
+                self._split(self._now[before[-1].id], missing[0])
+            else:
+                self._split(self._now[there[0].id], missing[0], "-b")
+        return bool(self._queue)
 
     def _split(self, place: str, pane: Pane, *flags: str) -> None:
-        words = ["split-window", *flags, "-P", "-F", _MADE, "-t", place, *self._started(pane)]
+        words = ["split-window", "-d", *flags, "-P", "-F", _MADE, "-t", place, *self._placed(pane)]
 
         def note(made: list[str]) -> None:
             self._now[pane.id] = made[3]
 
         self._put(words, pane.id, note)
 
-    # Third round
+    # What they are given
 
     def _settle(self, places: Places) -> None:
         for window in self._saved.windows:
             self._settle_window(window)
-        for new in places.sessions:
-            for link in new.links:
-                self._link(link)
-        for link in places.links:
-            self._link(link)
+        for link in (*(link for new in places.sessions for link in new.links), *places.links):
+            if link.window in self._windows and link.session in self._sessions:
+                place = f"{self._sessions[link.session]}:{link.index}"
+                self._put(("link-window", "-d", "-s", self._windows[link.window], "-t", place), link.session)
         for session in self._saved.sessions:
-            if self._is_ours(session.id) and session.id in self._sessions:
-                self._put_all(session_settings(session, self._sessions[session.id]), session.id)
-                self._put_all(self._shown(session), session.id)
-        for placeholder in self._placeholders:
-            self._ends.append(("kill-window", "-t", placeholder))
+            id = self._sessions.get(session.id)
+            if id is not None and self._is_ours(session.id):
+                self._settle_session(session)
+                self._put(session_size(session, id), session.id)
+                links = [link for link in self._saved.links if link.session == session.id]
+                self._put_all(shown(links, id, self._windows), session.id)
 
     def _settle_window(self, window: Window) -> None:
         id = self._windows.get(window.id)
@@ -264,16 +298,16 @@ class Builder:
         if any(self._is_ours(pane.id) for pane in panes):
             self._put_all(arrangement(window, id, panes, self._now), window.id)
 
-    def _link(self, link: Link) -> None:
-        if link.window in self._windows and link.session in self._sessions:
-            place = f"{self._sessions[link.session]}:{link.index}"
-            self._put(("link-window", "-d", "-s", self._windows[link.window], "-t", place), link.session)
-
-    def _shown(self, session: Session) -> Iterable[Words]:
-        links = [link for link in self._saved.links if link.session == session.id and link.window in self._windows]
-        places = {link.window: link.index for link in links}
-        places |= {link.window: link.index for link in self._plan.links if link.session == session.id}
-        return shown(links, self._sessions[session.id], places)
+    def _tidy(self, places: Places) -> None:
+        """End what was only there for others to be made."""
+        for session, index in self._placeholders:
+            # Not kill-window, after which `renumber-windows` would close the gaps between the others.
+            self._put(("unlink-window", "-k", "-t", f"{session}:{index}"), "")
+        seconds = {f"{_SECOND}{number}" for number, id in enumerate(places.alone) if id in self._sessions}
+        if self._living and self._plan.unfinished:
+            seconds |= {each.name for each in self._living.sessions if each.name.startswith(_SECOND)}
+        for name in sorted(seconds):
+            self._put(("kill-session", "-t", f"={name}"), "")
 
     # What all rounds need
 
@@ -283,13 +317,16 @@ class Builder:
     def _wanted(self, window: Window) -> list[Pane]:
         return [pane for pane in self._panes[window.id] if pane.id in self._plan.making]
 
-    def _named(self, window: Window) -> tuple[str, ...]:
-        return ("-n", literal(window.name)) if window.name else ()
+    def _named(self, window: Window) -> tuple[str, str]:
+        # Here, and only here, tmux takes a window's name as it is.
+        return "-n", literal(window.name)
 
-    def _started(self, pane: Pane) -> tuple[str, ...]:
-        words = WAITING if pane.dead else self._pieces.words[pane.id]
+    def _placed(self, pane: Pane) -> tuple[str, ...]:
         directory = self._pieces.directories.get(pane.id, "")
-        return (*(("-c", literal(directory)) if directory else ()), *words)
+        return (*(("-c", literal(directory)) if directory else ()), *self._words(pane))
+
+    def _words(self, pane: Pane) -> tuple[str, ...]:
+        return WAITING if pane.dead else self._pieces.words[pane.id]
 
     def _put(self, words: Words, about: str, note: Callable[[list[str]], None] | None = None) -> None:
         self._queue.append((words, about, note))

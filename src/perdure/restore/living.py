@@ -44,6 +44,7 @@ def living(
         held={**held_outside(found.outside), **held_in_panes(captures, snapshot.server)},
         directories=found.directories,
         lost=found.lost,
+        home=user.home,
         interrupted=interrupted,
     )
 

@@ -9,6 +9,7 @@ one step and no other. Only a pane that was given no words is taken by its place
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -50,6 +51,19 @@ def is_same_process(saved: Topology, living: Topology) -> bool:
     return (saved.process.pid, saved.process.started_at) == (living.process.pid, living.process.started_at)
 
 
+#: What is put into a pane in place of a step has the step's number and this.
+INSTEAD: Final = 1_000_000
+
+
+def step_in(words: str, restore: str) -> int | None:
+    """Return the number of the step whose files a pane was started with, None when none of this restore's are named.
+
+    Captured text comes behind our own words: the first that is found is ours.
+    """
+    found = re.search(rf"/restores/{re.escape(restore)}/([0-9]+)\.[a-z]", words)
+    return int(found[1]) % INSTEAD if found else None
+
+
 def placeholders(living: Topology) -> frozenset[str]:
     """Return the windows that hold nothing but a placeholder."""
     words = " ".join(PLACEHOLDER)
@@ -65,6 +79,7 @@ class _Matching:
         self._living = living
         self._begun = begun
         self._by_id = is_same_process(saved, living)
+        self._then, self._now = by_window(saved.panes), by_window(living.panes)
 
     def there(self) -> There:
         sessions = self._sessions()
@@ -154,8 +169,8 @@ class _Matching:
 
     def _is_plain(self, window: str) -> bool:
         """Whether a window that a restore makes may begin with a pane that has no words of ours."""
-        panes = by_window(self._saved.panes).get(window, [])
-        return not panes or _needs_no_words(panes[0])
+        first = next((pane for pane in self._then[window] if pane.id in self._begun.making), None)
+        return first is None or _needs_no_words(first)
 
     # Panes
 
@@ -163,11 +178,11 @@ class _Matching:
         ids = {pane.id for pane in self._living.panes} if self._by_id else set()
         found = {pane.id: pane.id for pane in self._saved.panes if pane.id in ids}
         found |= {pane: now for pane, now in marked.items() if pane not in found}
-        now, then = by_window(self._living.panes), by_window(self._saved.panes)
-        for window, panes in then.items():
+        for window, panes in self._then.items():
             there = windows.get(window)
             if there is not None:
-                found |= self._in_order(panes, now.get(there, []), found, lived_on=self._by_id and there == window)
+                lived_on = self._by_id and there == window
+                found |= self._in_order(panes, self._now.get(there, []), found, lived_on=lived_on)
         return found
 
     def _in_order(

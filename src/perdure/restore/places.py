@@ -6,7 +6,8 @@ Sessions of one group share their windows, so only the first of them brings any.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -20,11 +21,9 @@ class NewSession(Struct, frozen=True, kw_only=True):
     session: Session
     #: What it is called while it is made: a group is called after its first session.
     name: str
-    #: The session it shares its windows with: an id that is there, or `=name` of one that was made before.
+    #: The session of the snapshot it shares its windows with.
     shares: str | None = None
-    #: Whether a second session has to be made and ended, because a group of one would not be one.
-    needs_second: bool = False
-    #: Windows it makes, by index; the first comes with the session.
+    #: Windows it makes, by index.
     makes: tuple[Link, ...] = ()
     #: Windows it only shows.
     links: tuple[Link, ...] = ()
@@ -37,64 +36,87 @@ class Places(Struct, frozen=True, kw_only=True):
     #: Windows that sessions which are there make and link.
     makes: tuple[Link, ...] = ()
     links: tuple[Link, ...] = ()
+    #: Sessions of groups of one: tmux only makes a group for a second session, which then has to end.
+    alone: tuple[str, ...] = ()
 
 
-def arrange(saved: Topology, plan: Plan, names_taken: frozenset[str]) -> Places:
-    """Return what to make. `names_taken` are the names of the sessions that are there."""
+def arrange(saved: Topology, plan: Plan, living: Topology | None) -> Places:
+    """Return what to make. `living` is what was there when the plan was made."""
     new = [session for session in saved.sessions if session.id in plan.making]
-    leaders = _leaders(saved, plan, new)
-    owners = _owners(plan, new, leaders)
-    ordered = sorted(new, key=lambda session: leaders.get(session.id) is not None)
-    members: dict[str, int] = {}
-    for session in saved.sessions:
-        if session.group and (session.id in plan.making or session.id in plan.sessions):
-            members[session.group] = members.get(session.group, 0) + 1
-    made: dict[str, NewSession] = {}
-    for session in ordered:
+    groups = {session.id: session.group for session in living.sessions} if living else {}
+    names = {session.name for session in living.sessions} if living else set()
+    leaders = _leaders(saved, plan, groups)
+    owned, shown = _divided(plan, new, leaders)
+    made = []
+    for session in sorted(new, key=lambda session: session.id in leaders):
         leader = leaders.get(session.id)
-        first = bool(session.group) and leader is None
-        own = [link for link in plan.links if link.session == session.id and leader is None]
         # A group of this name that somebody else has would take our session in.
-        name = session.group if first and session.group not in names_taken | {s.name for s in new} else session.name
-        made[session.id] = NewSession(
-            session=session,
-            name=name,
-            shares=None if leader is None else plan.sessions.get(leader) or f"={made[leader].name}",
-            needs_second=first and members[session.group] == 1,
-            makes=tuple(link for link in own if owners.get(link.window) == session.id),
-            links=tuple(link for link in own if owners.get(link.window) != session.id),
+        is_named = leader is None and session.group and session.group not in names | {each.name for each in new}
+        made.append(
+            NewSession(
+                session=session,
+                name=session.group if is_named else session.name,
+                shares=leader,
+                makes=_of(session, owned),
+                links=_of(session, shown),
+            )
         )
-    there = [link for link in plan.links if link.session in plan.sessions and not _follows(link, leaders)]
     return Places(
-        sessions=tuple(made.values()),
-        makes=tuple(link for link in there if owners.get(link.window) == link.session),
-        links=tuple(link for link in there if owners.get(link.window) != link.session),
+        sessions=tuple(made),
+        makes=tuple(link for link in owned if link.session in plan.sessions),
+        links=tuple(link for link in shown if link.session in plan.sessions),
+        alone=tuple(_alone(saved, plan, groups)),
     )
 
 
-def _leaders(saved: Topology, plan: Plan, new: Sequence[Session]) -> dict[str, str | None]:
-    """Return for each session of a group the one that brings the windows; None for that one itself."""
-    leaders: dict[str, str | None] = {}
-    for group in {session.group for session in new if session.group}:
+def _of(session: Session, links: Iterable[Link]) -> tuple[Link, ...]:
+    return tuple(link for link in links if link.session == session.id)
+
+
+def _leaders(saved: Topology, plan: Plan, groups: Mapping[str, str]) -> dict[str, str]:
+    """Return for each session that gets its windows from another of its group, which one that is."""
+    leaders: dict[str, str] = {}
+    for group in dict.fromkeys(session.group for session in saved.sessions if session.group):
         members = [session for session in saved.sessions if session.group == group]
         there = [session.id for session in members if session.id in plan.sessions]
         made = [session for session in members if session.id in plan.making]
-        first = there[0] if there else next((s.id for s in made if s.name == group), made[0].id)
-        leaders |= {session.id: None if session.id == first else first for session in made}
-        # Sessions of a group that lives get a window that is missing once, through the first of them.
-        leaders |= {id: None if id == first else first for id in there}
+        # What is there may have the name and no group: then it neither leads nor follows one that has.
+        grouped = [id for id in there if groups.get(plan.sessions[id])]
+        if grouped or there:
+            first = (grouped or there)[0]
+        elif made:
+            first = next((session.id for session in made if session.name == group), made[0].id)
+        else:
+            continue
+        followers = [id for id in grouped if _is_together(id, first, plan, groups)] + [each.id for each in made]
+        leaders |= {id: first for id in followers if id != first}
     return leaders
 
 
-def _follows(link: Link, leaders: Mapping[str, str | None]) -> bool:
-    return leaders.get(link.session) is not None
+def _is_together(one: str, other: str, plan: Plan, groups: Mapping[str, str]) -> bool:
+    return groups[plan.sessions[one]] == groups[plan.sessions[other]]
 
 
-def _owners(plan: Plan, new: Sequence[Session], leaders: Mapping[str, str | None]) -> dict[str, str]:
-    """Return which session makes each window that is not there: one that is there already, else the first of the new."""
+def _divided(plan: Plan, new: Sequence[Session], leaders: Mapping[str, str]) -> tuple[list[Link], list[Link]]:
+    """Return the places in which windows are made, and those in which they are only shown.
+
+    A window is made once, by a session that is there when there is one, else by the first of the new.
+    """
     order = {session.id: place for place, session in enumerate(new)}
-    owners: dict[str, str] = {}
-    for link in sorted(plan.links, key=lambda link: order.get(link.session, -1)):
-        if link.window in plan.making and not _follows(link, leaders):
-            owners.setdefault(link.window, link.session)
-    return owners
+    links = [link for link in plan.links if link.session not in leaders]
+    first: dict[str, Link] = {}
+    for link in sorted(links, key=lambda link: order.get(link.session, -1)):
+        if link.window in plan.making:
+            first.setdefault(link.window, link)
+    owned = [link for link in links if first.get(link.window) is link]
+    return owned, [link for link in links if first.get(link.window) is not link]
+
+
+def _alone(saved: Topology, plan: Plan, groups: Mapping[str, str]) -> Iterable[str]:
+    members = Counter(
+        session.group for session in saved.sessions if session.id in plan.making or session.id in plan.sessions
+    )
+    for session in saved.sessions:
+        is_unfinished = session.id in plan.unfinished and not groups.get(plan.sessions.get(session.id, ""))
+        if session.group and members[session.group] == 1 and (session.id in plan.making or is_unfinished):
+            yield session.id

@@ -15,7 +15,16 @@ from perdure.model.process import Command
 from perdure.model.snapshot import CAPTURED, Snapshot
 from perdure.model.topology import Link, Pane, Topology
 from perdure.ports import AgentAdapter
-from perdure.restore.match import There, free_index, match, used_indexes
+from perdure.restore.match import (
+    Begun,
+    There,
+    by_window,
+    free_index,
+    is_same_process,
+    match,
+    placeholders,
+    step_in,
+)
 
 #: Agent, profile and id: a copied profile has conversations of the same ids that are others.
 Conversation = tuple[str, str | None, str]
@@ -41,6 +50,8 @@ class Living(Struct, frozen=True, kw_only=True):
     directories: Mapping[str, str] = {}
     #: By pane of the snapshot: why its conversation cannot be resumed, though its id is known.
     lost: Mapping[str, str] = {}
+    #: Where what has no directory of its own starts.
+    home: str = ""
     #: A restore of this snapshot that did not come to its end.
     interrupted: Restore | None = None
 
@@ -55,6 +66,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     #: The sessions and panes asked for; None for all.
     sessions: frozenset[str] | None = None
     panes: frozenset[str] | None = None
+    #: What starts the agents of panes that were imported, where the format they come from says how.
+    commands: Mapping[str, Command] = {}
 
     def wants(self, pane: str) -> bool:
         """Say whether a pane was asked for."""
@@ -67,15 +80,16 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 def plan(snapshot: Snapshot, living: Living, adapters: Mapping[str, AgentAdapter], policy: Policy) -> Plan:
     """Return what is to be done: one step for every pane of the snapshot, in the order a person would count them."""
-    interrupted = living.interrupted
-    begun = interrupted.making if interrupted and interrupted.snapshot == snapshot.id else frozenset()
-    there = match(snapshot.topology, living.topology, begun)
-    wanted = _wanted(snapshot.topology, policy)
-    panes = frozenset(pane.id for pane in snapshot.topology.panes if policy.wants(pane.id))
-    decide = _Decider(snapshot, living, adapters, policy, there, begun)
-    steps = tuple(decide(n, target, pane) for n, (target, pane) in enumerate(targets(snapshot.topology), 1))
-    windows = {pane.window for pane in snapshot.topology.panes if pane.id in panes}
-    making = (wanted - there.sessions.keys()) | (windows - there.windows.keys()) | (panes - there.panes.keys())
+    saved = snapshot.topology
+    begun = _begun(snapshot, living)
+    there = match(saved, living.topology, begun)
+    unfinished = begun.making & (there.sessions.keys() | there.windows.keys() | there.panes.keys())
+    sessions, panes = _wanted(saved, policy)
+    windows = {pane.window for pane in saved.panes if pane.id in panes}
+    decide = _Decider(snapshot, living, adapters, policy, panes, there, unfinished)
+    steps = tuple(decide(n, target, pane) for n, (target, pane) in enumerate(targets(saved), 1))
+    making = (sessions - there.sessions.keys()) | (windows - there.windows.keys()) | (panes - there.panes.keys())
+    placing = _Placing(saved, living.topology, there, begun, unfinished)
     return Plan(
         snapshot=snapshot.id,
         server=snapshot.server,
@@ -83,55 +97,107 @@ def plan(snapshot: Snapshot, living: Living, adapters: Mapping[str, AgentAdapter
         sessions=there.sessions,
         windows=there.windows,
         panes=there.panes,
-        unfinished=decide.unfinished & (wanted | windows | panes),
+        unfinished=unfinished & (sessions | windows | panes),
         making=frozenset(making),
-        links=tuple(_links(snapshot.topology, living.topology, there, wanted, windows)),
-        moves=tuple(_moves(snapshot.topology, living.topology, there, decide.unfinished)),
+        links=tuple(link for link in placing.links() if link.session in sessions and link.window in windows),
+        moves=tuple(placing.moves),
+        placeholders=placing.placeholders,
     )
 
 
 def targets(topology: Topology) -> Iterator[tuple[str, Pane]]:
     """Yield every pane once with its `session:window.pane`, by the first session that shows it."""
     names = {session.id: session.name for session in topology.sessions}
-    panes: dict[str, list[Pane]] = {}
-    for pane in sorted(topology.panes, key=lambda pane: pane.index):
-        panes.setdefault(pane.window, []).append(pane)
+    panes = by_window(topology.panes)
     for link in topology.links:
         for pane in panes.pop(link.window, ()):
             yield f"{names[link.session]}:{link.index}.{pane.index}", pane
 
 
-def _wanted(topology: Topology, policy: Policy) -> frozenset[str]:
-    """The sessions that were asked for: those named, and those that show a pane that was."""
+def _wanted(topology: Topology, policy: Policy) -> tuple[frozenset[str], frozenset[str]]:
+    """The sessions and panes that were asked for: a session too when it shows a pane that was."""
     windows = {pane.window for pane in topology.panes if policy.wants(pane.id)}
-    showing = {link.session for link in topology.links if link.window in windows}
-    return frozenset(showing if policy.sessions is None else showing & policy.sessions)
+    links = [link for link in topology.links if policy.sessions is None or link.session in policy.sessions]
+    sessions = frozenset(link.session for link in links if link.window in windows)
+    shown = {link.window for link in links}
+    return sessions, frozenset(pane.id for pane in topology.panes if policy.wants(pane.id) and pane.window in shown)
 
 
-def _links(
-    saved: Topology, living: Topology | None, there: There, sessions: frozenset[str], windows: set[str]
-) -> Iterator[Link]:
-    """Yield where windows have to be put: all of those of a new session, and those a living one lacks."""
-    used = used_indexes(living.links if living else ())
-    for link in saved.links:
-        if link.session not in sessions or link.window not in windows:
-            continue
-        session = there.sessions.get(link.session)
-        if session is None:
-            yield link
-        elif link.window not in there.windows:
-            index = free_index(link.index, taken := used.setdefault(session, set()))
-            taken.add(index)
-            yield Link(session=link.session, window=link.window, index=index, active=link.active, last=link.last)
+def _begun(snapshot: Snapshot, living: Living) -> Begun:
+    """What an interrupted restore of this very snapshot, on the server that lives, was about to make."""
+    restore = living.interrupted
+    if restore is None or living.topology is None or restore.snapshot != snapshot.id:
+        return Begun()
+    if restore.process is not None and restore.process != living.topology.process:
+        return Begun()
+    steps = {n: pane.id for n, (_, pane) in enumerate(targets(snapshot.topology), 1)}
+    numbers = {pane.id: step_in(pane.start_command, restore.id) for pane in living.topology.panes}
+    marked = {now: steps[n] for now, n in numbers.items() if n in steps and steps[n] in restore.making}
+    return Begun(making=restore.making, links=restore.links, marked=marked)
 
 
-def _moves(saved: Topology, living: Topology | None, there: There, unfinished: frozenset[str]) -> Iterator[Link]:
-    now = {(link.session, link.window): link.index for link in (living.links if living else ())}
-    for link in saved.links:
-        if link.session in unfinished and link.window in unfinished:
-            index = now.get((there.sessions[link.session], there.windows[link.window]), link.index)
-            if index != link.index:
+class _Placing:
+    """Where windows have to be put: all of those of a new session, and those a session that is there lacks."""
+
+    def __init__(
+        self, saved: Topology, living: Topology | None, there: There, begun: Begun, unfinished: frozenset[str]
+    ) -> None:
+        self._saved = saved
+        self._there = there
+        self._unfinished = unfinished
+        self._is_new_server = living is None or not is_same_process(saved, living)
+        ours = {there.sessions[id] for id in unfinished if id in there.sessions}
+        waiting = placeholders(living) - set(there.windows.values()) if living else frozenset()
+        held = [link for link in living.links if link.session in ours and link.window in waiting] if living else []
+        #: Placeholders of sessions that an interrupted restore made.
+        self.placeholders = tuple(link.window for link in held)
+        self._chosen = {(link.session, link.window): link.index for link in begun.links}
+        # By session as it is called now: what stands at which index.
+        self._now: dict[str, dict[int, str]] = {}
+        for link in living.links if living else ():
+            if link not in held:
+                self._now.setdefault(link.session, {})[link.index] = link.window
+        #: First windows that were not yet put to their index.
+        self.moves = list(self._move())
+
+    def _move(self) -> Iterator[Link]:
+        for link in self._saved.links:
+            if link.session not in self._unfinished or link.window not in self._unfinished:
+                continue
+            window, now = self._there.windows[link.window], self._now.get(self._there.sessions[link.session], {})
+            index = self._chosen.get((link.session, link.window), link.index)
+            places = [place for place, each in now.items() if each == window]
+            if len(now) == 1 and places and places != [index]:
+                now[index] = now.pop(places[0])
+                yield structs.replace(link, index=index)
+
+    def links(self) -> Iterator[Link]:
+        """Yield every place to be made, with an index that is free there."""
+        for link in self._saved.links:
+            session, window = self._there.sessions.get(link.session), self._there.windows.get(link.window)
+            if session is None:
                 yield link
+                continue
+            now = self._now.setdefault(session, {})
+            if window is None:
+                index = free_index(self._chosen.get((link.session, link.window), link.index), now)
+            elif self._is_missing(link, window, now):
+                index = link.index
+            else:
+                continue
+            now[index] = window or link.window
+            yield structs.replace(link, index=index)
+
+    def _is_missing(self, link: Link, window: str, now: Mapping[int, str]) -> bool:
+        """Whether a window that is there is not shown where it was, for a reason that is not somebody's wish."""
+        if link.index in now or not (self._is_new_server or link.session in self._unfinished):
+            return False
+        shown = sum(1 for each in now.values() if each == window)
+        return shown < sum(1 for each in self._saved.links if _place(each) == _place(link))
+
+
+def _place(link: Link) -> tuple[str, str]:
+    return link.session, link.window
 
 
 class _Decider:
@@ -143,17 +209,18 @@ class _Decider:
         living: Living,
         adapters: Mapping[str, AgentAdapter],
         policy: Policy,
+        wanted: frozenset[str],
         there: There,
-        begun: frozenset[str],
+        unfinished: frozenset[str],
     ) -> None:
         self._snapshot = snapshot
         self._living = living
         self._adapters = adapters
         self._policy = policy
+        self._wanted = wanted
         self._there = there
-        self._given: dict[Conversation, str] = {}
-        #: What an interrupted restore made.
-        self.unfinished = begun & (there.sessions.keys() | there.windows.keys() | there.panes.keys())
+        self._unfinished = unfinished
+        self._heirs = self._find_heirs()
 
     def __call__(self, n: int, target: str, pane: Pane) -> Step:
         step = self._step(pane)
@@ -162,9 +229,9 @@ class _Decider:
         return _with(step, n=n, target=target)
 
     def _step(self, pane: Pane) -> Step:
-        if not self._policy.wants(pane.id):
+        if pane.id not in self._wanted:
             return _step(pane, Action.LEAVE, why="not asked for")
-        if pane.id in self._there.panes and pane.id not in self.unfinished:
+        if self._is_kept(pane):
             return self._kept(pane)
         if pane.dead:
             return self._somewhere(_step(pane, Action.DEAD), pane.start_path)
@@ -173,6 +240,9 @@ class _Decider:
         if pane.program is not None and pane.program.argv:
             return self._program(pane, pane.program)
         return self._somewhere(_step(pane, Action.SHELL, argv=self._shell(pane)), pane.cwd or pane.start_path)
+
+    def _is_kept(self, pane: Pane) -> bool:
+        return pane.id in self._there.panes and pane.id not in self._unfinished
 
     def _kept(self, pane: Pane) -> Step:
         key = _key(pane.identity)
@@ -194,32 +264,73 @@ class _Decider:
         return self._somewhere(step, program.cwd or pane.cwd)
 
     def _agent(self, pane: Pane, identity: Identity) -> Step:
-        launched = pane.program or Command(argv=(), cwd=pane.cwd)
-        adapter = self._adapters.get(identity.agent)
-        command, problem = _command(adapter, identity, launched)
-        cwd = (identity.home if identity.conversation else None) or (command or launched).cwd or pane.cwd
+        command, problem = self._command(pane, identity)
+        cwd = self._agent_cwd(pane, identity, command)
         step = _step(
             pane,
-            Action.START if identity.prompted is False else Action.RESUME,
+            Action.START if identity.prompted is False or identity.conversation is None else Action.RESUME,
             agent=identity.agent,
             conversation=identity.conversation,
-            argv=(command or launched).argv,
-            environ=(command or launched).environ,
+            argv=command.argv,
+            environ=command.environ,
             active_at=self._active_at(pane),
         )
-        problem = problem or self._living.lost.get(pane.id, "") or self._twice(pane, identity)
-        if not problem and adapter is not None and adapter.same_directory and not self._is_there(cwd):
-            problem = f"{cwd} is gone, and {identity.agent} finds a conversation only where it was begun"
+        problem = problem or self._hindrance(pane, identity, cwd) or self._twice(pane, identity)
         if problem:
             return self._somewhere(_with(step, action=Action.SHOW, why=problem), cwd)
         return self._somewhere(self._asking(step, identity), cwd)
+
+    def _command(self, pane: Pane, identity: Identity) -> tuple[Command, str]:
+        """Return what starts the agent again; or what started it, and why that is all there is."""
+        launched = pane.program or Command(argv=(), cwd=pane.cwd)
+        adapter = self._adapters.get(identity.agent)
+        if adapter is None:
+            return launched, f"no agent called {identity.agent} is known"
+        if pane.id in self._policy.commands:
+            return self._policy.commands[pane.id], ""
+        if identity.conversation is None and identity.prompted is not False:
+            return launched, f"which conversation {identity.agent} was in is not known"
+        try:
+            command = adapter.resume(identity, launched)
+        except Exception:  # one broken adapter costs only itself
+            command = None
+        if command is None or not command.argv:
+            return launched, f"{identity.agent} cannot be started in {identity.conversation or 'the same way'} again"
+        return command, ""
+
+    def _agent_cwd(self, pane: Pane, identity: Identity, command: Command) -> str:
+        return (identity.home if identity.conversation else None) or command.cwd or pane.cwd
+
+    def _hindrance(self, pane: Pane, identity: Identity, cwd: str) -> str:
+        """Why an agent cannot be started though it is known how, "" when it can."""
+        if pane.id in self._living.lost:
+            return self._living.lost[pane.id]
+        if self._adapters[identity.agent].same_directory and not self._is_there(cwd):
+            return f"{cwd} is gone, and {identity.agent} finds a conversation only where it was begun"
+        return ""
+
+    def _find_heirs(self) -> dict[Conversation, str]:
+        """Give every conversation to one pane: the first that can have it, those that are certain before the others."""
+        heirs: dict[Conversation, str] = {}
+        agents = [
+            (pane, pane.identity)
+            for _, pane in targets(self._snapshot.topology)
+            if pane.identity and pane.id in self._wanted and not pane.dead and not self._is_kept(pane)
+        ]
+        for pane, identity in sorted(agents, key=lambda each: not each[1].certain):
+            key = _key(identity)
+            command, problem = self._command(pane, identity)
+            cwd = self._agent_cwd(pane, identity, command)
+            if key is not None and not problem and not self._hindrance(pane, identity, cwd):
+                heirs.setdefault(key, pane.id)
+        return heirs
 
     def _asking(self, step: Step, identity: Identity) -> Step:
         """Let a person decide where nobody can be sure, and everywhere when that is wanted."""
         is_guess = step.action is Action.RESUME and not identity.certain and self._snapshot.origin == CAPTURED
         if is_guess:
             why = f"that it was in {identity.conversation} is not certain; Enter in the pane resumes it"
-            return _with(step, asks=True, why=why)
+            return _with(step, asks=True, is_guess=True, why=why)
         if self._policy.lazy:
             return _with(step, asks=True, why="Enter in the pane starts it")
         return step
@@ -233,8 +344,8 @@ class _Decider:
         # An interrupted restore may have started it in the very pane it is for.
         if in_use is not None and (in_use.pane is None or in_use.pane != self._there.panes.get(pane.id)):
             return f"{key[2]} is in use already, in {in_use.place}"
-        holder = self._given.setdefault(key, pane.id)
-        return "" if holder == pane.id else f"{key[2]} goes to pane {holder}"
+        heir = self._heirs[key]
+        return "" if heir == pane.id else f"{key[2]} goes to pane {heir}"
 
     def _active_at(self, pane: Pane) -> datetime | None:
         details = self._snapshot.details.panes.get(pane.id)
@@ -245,6 +356,7 @@ class _Decider:
 
     def _somewhere(self, step: Step, cwd: str) -> Step:
         """Return the step in a directory that is there, and say so when that is another one."""
+        cwd = cwd or self._living.home
         if self._is_there(cwd):
             return _with(step, cwd=cwd)
         place = self._living.directories[cwd]
@@ -252,20 +364,9 @@ class _Decider:
         return _with(step, cwd=place, why=f"{step.why}; {said}" if step.why else said)
 
 
-def _command(adapter: AgentAdapter | None, identity: Identity, launched: Command) -> tuple[Command | None, str]:
-    """Return what starts the agent again, or why nothing can."""
-    if adapter is None:
-        return None, f"no agent called {identity.agent} is known"
-    if identity.conversation is None and identity.prompted is not False:
-        return None, f"which conversation {identity.agent} was in is not known"
-    command = adapter.resume(identity, launched)
-    if command is None or not command.argv:
-        return None, f"{identity.agent} cannot be started in {identity.conversation or 'the same way'} again"
-    return command, ""
-
-
 def _key(identity: Identity | None) -> Conversation | None:
-    if identity is None or identity.conversation is None or identity.prompted is False:
+    """What only one agent may be in. A fresh start under an id nobody can have any more is in none."""
+    if identity is None or identity.conversation is None or (identity.prompted is False and identity.taken):
         return None
     return (identity.agent, identity.profile, identity.conversation)
 

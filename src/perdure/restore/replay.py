@@ -18,6 +18,8 @@ _PART = re.compile(rf"(?P<kept>{_SGR}|{_LINK}|[\n\t])|{_OTHER}|[{_CONTROLS}]")
 
 _PLAIN = "\x1b[m\x1b]8;;\x1b\\"
 _DIM = "\x1b[2m"
+#: How the line between what was and what is begins, also in a pane so narrow that it is cut or wrapped.
+_MARK = "── rest"
 
 
 def replayed(
@@ -35,6 +37,12 @@ def replayed(
     parts = [shown + _PLAIN, _DIM + _marker(saved_at, now, width) + "\x1b[m"] if shown else []
     parts += map(visible, said)
     return "".join(part + "\n" for part in parts).encode()
+
+
+def below_marker(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return what a pane shows of its own: without what was replayed, as far as that has not scrolled away."""
+    marks = [at for at, line in enumerate(lines) if line.startswith(_MARK)]
+    return tuple(lines[marks[-1] + 1 :] if marks else lines)
 
 
 def harmless(text: bytes) -> str:
@@ -57,7 +65,7 @@ def _without_blank_end(text: str) -> str:
 def _marker(saved_at: datetime, now: datetime, width: int) -> str:
     same_day = saved_at.date() == now.date()
     saved = f"{saved_at:%H:%M}" if same_day else f"{saved_at:%Y-%m-%d %H:%M}"
-    line = f"── restored {now:%Y-%m-%d %H:%M} · saved {saved} ──"
+    line = f"{_MARK}ored {now:%Y-%m-%d %H:%M} · saved {saved} ──"
     # A marker that wraps is two lines that mark nothing.
     return line if len(line) <= width else line[: max(width, 1)]
 

@@ -151,6 +151,8 @@ class _Run:
         self._report = report
         self._panes = {pane.id: pane for pane in prepared.snapshot.topology.panes}
         self._outcomes: dict[str, Outcome] = {}
+        #: The run of the server everything is made on, once it answers.
+        self._process: ServerProcess | None = None
         begun = prepared.living.interrupted
         self._id = begun.id if begun is not None else os.urandom(8).hex()
         self._began_at = begun.began_at if begun is not None else ground.now()
@@ -237,7 +239,8 @@ class _Run:
         )
         builder = Builder(self._snapshot, self._plan, pieces, topology)
         with self._control(topology) as control:
-            self._note_beginning(_process(control))
+            self._process = _process(control)
+            self._note_beginning(self._process)
             return builder.build(control)
 
     def _control(self, topology: Topology | None) -> Control:
@@ -342,6 +345,7 @@ class _Run:
         adapters: dict[str, AgentAdapter] = {each.name: each for each in roster(config.agents).everyone()}
         world = World(
             server=self._plan.server,
+            process=self._process,
             user=self._prepared.user,
             around=self._ground.around,
             scratch=self._scratch,

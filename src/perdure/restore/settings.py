@@ -8,29 +8,55 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from perdure.model.topology import Link, Options, Pane, Session, Window
-from perdure.tmux.quote import literal
+from perdure.tmux.quote import literal, unescaped
 
 Words = Sequence[str]
 
 #: tmux sets it on a session that is made with a size, and on a window that is made with a name.
 _SIZE, _RENAME = "default-size", "automatic-rename"
 _REMAIN = "remain-on-exit"
+#: Would end a session that nobody looks at, and nobody looks at one that has just been made.
+_ENDING = "destroy-unattached"
+#: What a pane is given when it is made, and keeps.
+_AT_BIRTH = frozenset({"history-limit", "default-command", "default-shell"})
+
+
+def named(name: str) -> str:
+    """Return what to tell tmux so that a session is called as it was."""
+    return literal(unescaped(name))
+
+
+def is_set_before_panes(session: Session) -> bool:
+    """Say whether even the first pane of a session has to be made after the session's options were set."""
+    return not _AT_BIRTH.isdisjoint(session.options)
+
+
+def left_out(session: Session) -> str:
+    """Return what a session is not given, "" when it is given everything."""
+    if session.options.get(_ENDING, "off") == "off":
+        return ""
+    return f"{_ENDING} was not set: tmux would have ended the session as nobody looks at it"
 
 
 def session_settings(session: Session, id: str) -> Iterator[Words]:
-    """Yield what gives a session its options and its environment. Its name is given when it is made."""
-    if _SIZE not in session.options:
-        yield ("set-option", "-u", "-t", id, _SIZE)
-    yield from _options(session.options, id)
+    """Yield what gives a session its options and its environment, before it is given its windows."""
+    for name, value in session.options.items():
+        if name not in (_SIZE, _ENDING) or (name == _ENDING and value == "off"):
+            yield ("set-option", "-t", id, "--", literal(name), value)
     for name, value in session.environment.items():
-        yield ("set-environment", "-t", id, name, value)
+        yield ("set-environment", "-t", id, "--", name, value)
     for name in session.removed:
-        yield ("set-environment", "-r", "-t", id, name)
+        yield ("set-environment", "-r", "-t", id, "--", name)
+
+
+def session_size(session: Session, id: str) -> Words:
+    """Return what gives a session the size for new windows that it had, after its windows were made with their own."""
+    size = session.options.get(_SIZE)
+    return ("set-option", "-u", "-t", id, _SIZE) if size is None else ("set-option", "-t", id, _SIZE, size)
 
 
 def window_settings(window: Window, id: str) -> Iterator[Words]:
-    """Yield what gives a window its name and its options."""
-    yield ("rename-window", "-t", id, literal(window.name))
+    """Yield what gives a window its options. It is made with its name: `rename-window` would put backslashes into some."""
     if _RENAME not in window.options:
         yield ("set-option", "-w", "-u", "-t", id, _RENAME)
     yield from _options(window.options, id, "-w")
@@ -38,24 +64,15 @@ def window_settings(window: Window, id: str) -> Iterator[Words]:
 
 def arrangement(window: Window, id: str, panes: Sequence[Pane], now: Mapping[str, str]) -> Iterator[Words]:
     """Yield what puts the panes of a window into their places. `panes` are all it has, `now` what they are called."""
-    if any(pane.id not in now for pane in panes):
-        return
-    if len(panes) > 1:
+    there = [pane for pane in panes if pane.id in now]
+    is_whole = len(there) == len(panes) > 1
+    if is_whole:
         yield ("select-layout", "-t", id, window.layout or "tiled")
-    for pane in (*(each for each in panes if each.last), *(each for each in panes if each.active)):
+    for pane in (*(each for each in there if each.last), *(each for each in there if each.active)):
         yield ("select-pane", "-t", now[pane.id])
-    if window.zoomed:
-        active = next((pane for pane in panes if pane.active), panes[0])
-        # Zooming is a toggle: what is zoomed already stays so.
-        yield (
-            "if-shell",
-            "-F",
-            "-t",
-            now[active.id],
-            "#{window_zoomed_flag}",
-            "",
-            f"resize-pane -Z -t {now[active.id]}",
-        )
+    if window.zoomed and is_whole:
+        # A toggle; nothing is zoomed after a layout was chosen. (Not `if-shell`: what it runs is answered as well.)
+        yield ("resize-pane", "-Z", "-t", now[next((pane for pane in panes if pane.active), panes[0]).id])
 
 
 def pane_settings(pane: Pane, id: str, words: Words) -> Iterator[Words]:
@@ -66,18 +83,25 @@ def pane_settings(pane: Pane, id: str, words: Words) -> Iterator[Words]:
     yield from _options(pane.options, id, "-p")
     if pane.dead:
         # Without it the pane would be gone with its program; where it is on for all, nothing is set on this one.
-        is_off = f"#{{==:#{{{_REMAIN}}},off}}"
-        yield ("if-shell", "-F", "-t", id, is_off, f"set-option -p -t {id} {_REMAIN} on")
+        goes = f"#{{==:#{{{_REMAIN}}},off}}"
+        if not pane.exit_status and not pane.exit_signal:
+            goes = f"#{{||:{goes},#{{==:#{{{_REMAIN}}},failed}}}}"
+        # Where it is not needed, what is set is an option nobody knows, which -q forgives.
+        yield ("set-option", "-q", "-p", "-t", id, f"#{{?{goes},{_REMAIN},perdure-none}}", "on")
         yield ("respawn-pane", "-k", "-t", id, *words)
 
 
-def shown(links: Sequence[Link], session: str, indexes: Mapping[str, int]) -> Iterator[Words]:
-    """Yield what makes a session show the window it showed. `indexes` are where its windows are now."""
+def shown(links: Sequence[Link], session: str, windows: Mapping[str, str]) -> Iterator[Words]:
+    """Yield what makes a session show the window it showed. `windows` are what they are called now."""
+    often = {link.window for link in links if sum(1 for each in links if each.window == link.window) > 1}
     for link in (*(each for each in links if each.last), *(each for each in links if each.active)):
-        if link.window in indexes:
-            yield ("select-window", "-t", f"{session}:{indexes[link.window]}")
+        if link.window in windows:
+            # By its id, for it may have got another index; unless it is there twice.
+            place = link.index if link.window in often else windows[link.window]
+            yield ("select-window", "-t", f"{session}:{place}")
 
 
-def _options(options: Options, id: str, *kind: str) -> Iterator[Words]:
+def _options(options: Options, id: str, kind: str) -> Iterator[Words]:
     for name, value in options.items():
-        yield ("set-option", *kind, "-t", id, name, value)
+        # The name is expanded as a format, the value is not.
+        yield ("set-option", kind, "-t", id, "--", literal(name), value)

@@ -16,12 +16,15 @@ from perdure.host.vault import keep_copies, put_back
 from perdure.model.plan import Action
 from perdure.model.process import Process
 from perdure.model.screen import Screen
-from perdure.model.server import Server
-from perdure.model.snapshot import Capture, Snapshot
+from perdure.model.server import Server, ServerProcess
+from perdure.model.snapshot import Capture, Miss, Missed, Snapshot
+from perdure.model.text import decode
 from perdure.model.user import User
 from perdure.ports import AgentAdapter
 from perdure.restore.judge import Seen
+from perdure.restore.match import INSTEAD
 from perdure.restore.pieces import text_of
+from perdure.restore.replay import below_marker
 from perdure.restore.starting import Candidate, Stage
 from perdure.restore.wrap import Start, command
 from perdure.snapshots.ask import ask
@@ -36,6 +39,8 @@ class World(Struct, frozen=True, kw_only=True):
     """Which server is worked on, for whom, and from what."""
 
     server: Server
+    #: Which run of the server it is: panes of another have the same ids.
+    process: ServerProcess | None
     user: User
     around: Surroundings
     scratch: Scratch
@@ -58,7 +63,10 @@ class RealStage(Stage):
 
     def look(self, panes: Collection[str]) -> Mapping[str, Seen]:
         """Return what is to be seen of these panes; a server that does not answer now leaves it open for a while."""
-        capture = self._look() or self._seen
+        looked = self._look()
+        if self._is_over(looked):
+            return {}
+        capture = looked.capture if isinstance(looked, Looked) else self._seen
         if capture is None:
             return {pane: Seen() for pane in panes}
         self._seen = capture
@@ -72,23 +80,26 @@ class RealStage(Stage):
 
     def panes(self) -> frozenset[str]:
         """Return the ids of all panes there are; raises `Unanswered` when nobody tells."""
-        capture = self._look()
-        if capture is None:
-            raise Unanswered(f"The server on {self._world.server.socket} does not answer.")
-        return frozenset(pane.id for pane in capture.topology.panes)
+        looked = self._look()
+        if self._is_over(looked):
+            return frozenset()
+        if isinstance(looked, Missed):
+            raise Unanswered(looked.message)
+        return frozenset(pane.id for pane in looked.capture.topology.panes)
 
     def statuses(self) -> Mapping[int, int]:
         """Return how agents have ended, by step."""
         return self._world.scratch.statuses()
 
     def screen(self, candidate: Candidate, seen: Seen) -> Seen:
-        """Return the same with what the pane shows, and what that says."""
+        """Return the same with what the pane shows, and what that says; what was replayed in it says nothing."""
         world = self._world
-        lines = read_lines(
+        shown = read_lines(
             world.server.socket, candidate.pane, world.user, timeout=world.around.config.tmux.timeout_seconds
         )
-        if lines is None:
+        if shown is None:
             return seen
+        lines = below_marker(shown)
         adapter = world.adapters.get(candidate.step.agent or "")
         details = self._seen.details.panes.get(candidate.pane) if self._seen else None
         title = details.title if details else ""
@@ -122,10 +133,13 @@ class RealStage(Stage):
         step = structs.replace(candidate.step, action=Action.SHOW, why=why)
         text = text_of(step, None, saved_at=world.snapshot.last_seen_at, now=world.now(), width=pane.width)
         # What waits in the pane has printed its own text: this number is nobody else's.
-        number = step.n + _BEYOND
+        number = step.n + INSTEAD
         world.scratch.prepare({number: text or b""}, ())
         words = command(Start(text=world.scratch.path(number, Kind.TEXT)))
-        script = line(("respawn-pane", "-k", "-t", candidate.pane, *words))
+        respawn = line(("respawn-pane", "-k", "-t", candidate.pane, *words))
+        # Only on the server it was made on: on another, this is somebody's pane.
+        same = f"#{{==:#{{pid}},{world.process.pid}}}" if world.process is not None else "1"
+        script = line(("if-shell", "-F", same, decode(respawn)))
         run.gather([run.start(world.server.socket, ["source-file", "-"], owner=world.user, script=script)])
         world.scratch.release(step.n)
 
@@ -146,15 +160,16 @@ class RealStage(Stage):
         """Let time pass."""
         pause(seconds)
 
-    def _look(self) -> Capture | None:
+    def _is_over(self, looked: Looked | Missed) -> bool:
+        """Say whether the server has ended, with all its panes; another may have taken its place."""
+        if isinstance(looked, Missed):
+            return looked.reason is Miss.NO_SERVER
+        return self._world.process not in (None, looked.capture.topology.process)
+
+    def _look(self) -> Looked | Missed:
         world = self._world
         timeout = world.around.config.tmux.timeout_seconds
         now = world.now()
         fresh = self._memory.is_fresh(world.server.socket, now)
         question = ask(world.server.socket, world.user, options=not fresh, timeout=timeout)
-        looked = look([question], world.around, now, memory=self._memory)[0]
-        return looked.capture if isinstance(looked, Looked) else None
-
-
-#: Above every step of a snapshot: for what is said in place of one.
-_BEYOND = 1_000_000
+        return look([question], world.around, now, memory=self._memory)[0]
