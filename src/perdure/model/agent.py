@@ -32,7 +32,7 @@ class ScreenRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unless: str = ""
     #: idle, busy, attention or error; empty for a viewer that covers the agent, which freezes the state.
     state: str = ""
-    #: For attention: permission, question or limit.
+    #: For attention: permission, question, limit or login.
     reason: str = ""
     #: How far the rule is to be trusted, from 0 to 1.
     confidence: float = 0.9

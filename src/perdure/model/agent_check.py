@@ -22,7 +22,7 @@ _RUNNERS = frozenset(
     """.split()
 )
 _BINARY = re.compile(r"[\w.+@][\w.+@-]*")
-_REASONS = frozenset({"permission", "question", "limit"})
+_REASONS = frozenset({"permission", "question", "limit", "login"})
 _MOST_LINES = 60
 
 
@@ -128,7 +128,7 @@ def _rule(rule: ScreenRule) -> Iterator[str]:
     if rule.state and rule.state not in {state.value for state in State}:
         yield f"state must be one of {', '.join(state.value for state in State)}, or left out for a viewer"
     if rule.state == State.ATTENTION and rule.reason not in _REASONS:
-        yield "attention needs a reason: permission, question or limit"
+        yield "attention needs a reason: permission, question, limit or login"
     if rule.state != State.ATTENTION and rule.reason:
         yield "only attention has a reason"
     if not 0 < rule.confidence <= 1:

@@ -28,7 +28,7 @@ class ScreenReading(Struct, frozen=True, kw_only=True):
 
     rule: str
     state: State | None = None
-    #: For attention: permission, question or limit.
+    #: For attention: permission, question, limit or login.
     reason: str | None = None
     frozen: bool = False
     #: How far the rule is to be trusted, from 0 to 1.

@@ -100,6 +100,13 @@ RULES = (
         reason="question",
         confidence=0.6,
     ),
+    ScreenRule(
+        id="attention.login.method",
+        region="dialog",
+        match=r"^ {0,2}Select login method:$",
+        state="attention",
+        reason="login",
+    ),
     ScreenRule(id="viewer.dialog", region="hint", match=_LEAVE, confidence=0.8),
     # The box: a turn is running ...
     ScreenRule(
@@ -132,7 +139,15 @@ RULES = (
     ),
     # Older versions turn a wheel in the title while busy, and only then.
     ScreenRule(id="busy.title", region=TITLE, match=r"^[⠀-⣿] ", state="busy"),
-    # ... or none is, and the last word says how it ended.
+    # ... or none is, because nobody is logged in, which is said at the right edge,
+    ScreenRule(
+        id="attention.login",
+        region="box's foot",
+        match=r"(?:^| ) {2,}Not logged in · Run /login$",
+        state="attention",
+        reason="login",
+    ),
+    # ... or the last word says how it ended.
     ScreenRule(
         id="attention.limit.notice",
         region="notices",

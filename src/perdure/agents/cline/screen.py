@@ -37,7 +37,17 @@ _WIDEST_MARK = 5
 #: A menu is in the middle as nearly as its padding lets it be.
 _OFF_CENTRE = 2
 
+#: What is below everything while there is nobody to talk to yet.
+_WELCOME = "↑/↓ navigate, Enter to select, Ctrl+C to exit"
+
 _RULES = (
+    ScreenRule(
+        id="attention.login",
+        region="welcome",
+        match=r"^ +Connect a model provider to get started\.$",
+        state="attention",
+        reason="login",
+    ),
     ScreenRule(id="viewer.menu", region="menu", match=r"\S"),
     ScreenRule(
         id="attention.approval",
@@ -69,6 +79,8 @@ def _regions(rows: Sequence[str]) -> dict[str, Sequence[str]]:
     menu = _menu(rows)
     if menu:
         return {"menu": (menu,)}
+    if rows and rows[-1].strip() == _WELCOME:
+        return {"welcome": rows}
     footer = max((at for at, row in enumerate(rows) if _FOOTER.match(row)), default=0)
     above = [row for row in rows[:footer] if row]
     rules = [at for at, row in enumerate(above) if _RULE.fullmatch(row)]

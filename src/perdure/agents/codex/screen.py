@@ -98,12 +98,17 @@ _RULES = (
     ScreenRule(
         id="attention.start",
         region="heading",
-        match=r"^Working directory · |\bUpdate available\b|^Background server |^Sign in with ",
+        match=r"^Working directory · |\bUpdate available\b|^Background server ",
         state="attention",
         reason="question",
     ),
+    ScreenRule(id="attention.login", region="heading", match=r"^Sign in with ", state="attention", reason="login"),
     ScreenRule(
-        id="attention.login", region="keys", match=r"^Press enter to continue$", state="attention", reason="question"
+        id="attention.login.method",
+        region="keys",
+        match=r"^Press enter to continue$",
+        state="attention",
+        reason="login",
     ),
     ScreenRule(id="viewer.center", region="keys", match=r"^\? help\s+esc back\b"),
     ScreenRule(id="viewer.picker", region="keys", match=r"^enter (?:resume|fork)\s{2,}|^\^o com.*↑/↓ browse$"),

@@ -51,11 +51,26 @@ _RULES = (
         state="attention",
         reason="question",
     ),
+    ScreenRule(
+        id="attention.login.account",
+        region="bottom's head",
+        match=r"^ What account do you want to log into\?$",
+        state="attention",
+        reason="login",
+    ),
     ScreenRule(id="viewer.panel", region="dialog", match=r"\S"),
     ScreenRule(id="viewer.form", region="form", match=r"(?i)" + _LEAVE),
     ScreenRule(id="viewer.help", region="footer", match=r"^ any key close help"),
     ScreenRule(id="viewer.help", region="help", match=r"^ ctrl\+c.2 +exit\b"),
     ScreenRule(id="busy.footer", region="footer", match=_BUSY, state="busy"),
+    # At the left edge, where nothing of the conversation ever begins.
+    ScreenRule(
+        id="attention.login",
+        region="notice",
+        match=r"^Please use /login to sign in\b",
+        state="attention",
+        reason="login",
+    ),
     ScreenRule(id="error.turn", region="ended", match=r"^ ✗ ", state="error"),
     ScreenRule(id="idle.footer", region="footer", match=_IDLE, state="idle"),
     ScreenRule(id="viewer.hint", region="hint", match=rf"(?i){_LEAVE}|^ tab switch tabs$"),
@@ -80,7 +95,8 @@ def _regions(lines: Sequence[str]) -> dict[str, Sequence[str]]:
     if len(rules) > 1 and lines[rules[-2] + 1].startswith(_PROMPTS) and 0 < len(lines) - 1 - rules[-1] <= _MOST_FOOTER:
         footer = lines[rules[-1] + 1 :]
         idle = re.search(_IDLE, footer[0]) and not re.match(_BUSY, footer[0])
-        return {"tabs": tabs, "footer": footer[:1], "ended": _ended(lines[: rules[-2]]) if idle else ()}
+        above = lines[: rules[-2]]
+        return {"tabs": tabs, "footer": footer[:1], "notice": above[-2:], "ended": _ended(above) if idle else ()}
     panel = _panel(lines)
     if panel:
         return {"tabs": tabs, "dialog": panel}
@@ -90,7 +106,8 @@ def _regions(lines: Sequence[str]) -> dict[str, Sequence[str]]:
     if len(rules) > 1 and rules[-1] == len(lines) - 1:
         return {"tabs": tabs, "form": lines[rules[-2] + 1 : rules[-1]]}
     # A hint may be broken into several lines.
-    return {"tabs": tabs, "hint": [" ".join(map(str.strip, lines[-3:])), *lines[-1:]]}
+    hint = [" ".join(map(str.strip, lines[-3:])), *lines[-1:]]
+    return {"tabs": tabs, "bottom's head": lines[-_MOST_FOOTER:-1], "hint": hint}
 
 
 def _ended(above: Sequence[str]) -> Sequence[str]:

@@ -64,7 +64,7 @@ _RULES = (
         region="dialog",
         match=r"^How would you like to authenticate|^Enter Gemini API Key$",
         state="attention",
-        reason="question",
+        reason="login",
     ),
     ScreenRule(
         id="viewer.dialog",

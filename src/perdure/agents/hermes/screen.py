@@ -42,7 +42,7 @@ RULES = (
         reason="permission",
     ),
     ScreenRule(
-        id="attention.setup", region="last", match=r"^Run setup now\? \[Y/n\]", state="attention", reason="question"
+        id="attention.login", region="last", match=r"^Run setup now\? \[Y/n\]", state="attention", reason="login"
     ),
     ScreenRule(id="attention.sudo", region="sign", match="🔐", state="attention", reason="permission"),
     ScreenRule(id="attention.secret", region="sign", match="🔑", state="attention", reason="question"),

@@ -59,7 +59,7 @@ _RULES = (
         region="dialog",
         match=r"^Select Authentication Method$",
         state="attention",
-        reason="question",
+        reason="login",
     ),
     ScreenRule(id="viewer.dialog", region="dialog", match=r""),
     ScreenRule(id="busy.timer", region="status", match=_TIMER, state="busy"),
