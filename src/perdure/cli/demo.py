@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 
 import msgspec
@@ -54,11 +54,12 @@ def run(args: argparse.Namespace) -> int:
     """Put the scene up, save it, kill it, restore it, compare; 0 when every agent is back, verified."""
     if args.seconds is not None and not 0 <= args.seconds <= 3600:
         raise UsageError("--seconds takes a number from 0 to 3600.")
-    for number in _SIGNALS:
-        signal.signal(number, _stop)
+    # Not before there is somebody to clean up.
+    _answer_signals(signal.SIG_IGN)
     machine = Machine()
     show = _Show(machine, args)
     try:
+        _answer_signals(_stop)
         wrong = show.play()
     except BaseException:
         _clean_up(machine)
@@ -80,9 +81,13 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 def _clean_up(machine: Machine) -> None:
     """Leave nothing behind, however often somebody presses Ctrl-C meanwhile."""
-    for number in _SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+    _answer_signals(signal.SIG_IGN)
     machine.close()
+
+
+def _answer_signals(answer: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
+    for number in _SIGNALS:
+        signal.signal(number, answer)
 
 
 class _Show:

@@ -24,6 +24,7 @@ from perdure.host.users import current_user
 from perdure.host.waiting import wait_until
 from perdure.tmux.run import gather, start
 
+_SOCKET = "tmux"
 #: How long a command of ours may take; a restore waits for agents.
 _PATIENCE = 120.0
 #: How long what has been told to end may take to do so.
@@ -44,9 +45,10 @@ class Machine:
         self._me = current_user()
         #: Real path: tmux and the kernel tell no other.
         self.root = os.path.realpath(tempfile.mkdtemp(prefix="perdure-demo-"))
+        self._doomed = self.root
         self.home = os.path.join(self.root, "home")
         # A socket's path has to stay below about 100 bytes.
-        self.socket = os.path.join(self.root, "tmux")
+        self.socket = os.path.join(self.root, _SOCKET)
         self._agents = os.path.join(self.home, f".{NAME}")
         self._programs = os.path.join(self.root, "bin")
         self._environ = _environment(os.environ, self.root, self.home, self._programs)
@@ -97,9 +99,19 @@ class Machine:
         self._end_server()
         # They write to the very last: what is removed under them they might make again.
         wait_until(self._is_deserted, _LEAVING)
-        # An interrupted restore may have started one at the last moment.
+        self._move_away()
         self._end_server()
         wait_until(self._is_removed, _LEAVING)
+
+    def _move_away(self) -> None:
+        """Give everything another name, so that no server can begin to listen any more.
+
+        Whoever was interrupted may have been starting one at that very moment. If it listens already, it does so in the
+        directory that was moved, and is found there; else it does not find the old one, and ends by itself.
+        """
+        self._doomed = f"{self.root}~"
+        os.rename(self.root, self._doomed)
+        self.socket = os.path.join(self._doomed, _SOCKET)
 
     def _end_server(self) -> None:
         pid = self._server()
@@ -134,8 +146,8 @@ class Machine:
         return True
 
     def _is_removed(self) -> bool:
-        shutil.rmtree(self.root, ignore_errors=True)
-        return not os.path.exists(self.root)
+        shutil.rmtree(self._doomed, ignore_errors=True)
+        return not os.path.exists(self._doomed)
 
 
 def _environment(ours: Mapping[str, str], root: str, home: str, programs: str) -> dict[str, str]:
