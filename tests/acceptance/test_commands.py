@@ -332,7 +332,7 @@ def test_the_bare_program_says_how_things_stand(perdure: Perdure, tmux: TmuxServ
     assert "2 panes on 1 tmux server," in text
     assert "perdure save" in text
     tmux.kill()
-    assert "perdure show latest" in perdure.ok().out
+    assert "perdure restore" in perdure.ok().out
 
 
 def test_people_can_read_what_is_printed(perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome) -> None:

@@ -130,7 +130,11 @@ def _ground(setup: Setup) -> Ground:
 
 
 def _parts(setup: Setup, args: argparse.Namespace, at: datetime) -> list[_Part]:
-    policy = Policy(programs=_programs(setup, args.programs), lazy=args.lazy)
+    policy = Policy(
+        programs=_programs(setup, args.programs),
+        lazy=args.lazy,
+        private=frozenset(setup.config.restore.environment),
+    )
     if args.origin is not None:
         return [_named(setup, args, policy)]
     socket = canonical(args.socket) if args.socket is not None else None

@@ -39,6 +39,8 @@ class Kind(StrEnum):
     #: A gate on its way out.
     OPEN = "open"
     STATUS = "status"
+    #: Variables for a program that nobody else may read: a name in one line, its value in the next.
+    PRIVATE = "private"
     #: A text that is not whole yet.
     NEW = "new"
 
@@ -59,14 +61,16 @@ class Scratch:
         """Return where a file of step `n` lies, or would."""
         return os.path.join(self.directory, f"{n}.{kind}")
 
-    def prepare(self, files: Mapping[int, bytes], gates: Collection[int]) -> None:
-        """Make the directory with the texts and gates of these steps, for this user's eyes only.
+    def prepare(
+        self, files: Mapping[int, bytes], gates: Collection[int], private: Mapping[int, Mapping[str, str]] | None = None
+    ) -> None:
+        """Make the directory with the texts, gates and private variables of these steps, for this user's eyes only.
 
         A pane started afterwards finds them. What is there already is left as it is: a text may have been printed,
         and somebody may wait at a gate. A gate that was opened is made anew, so only those of panes that are still to
         be made may be asked for. Raises PerdureError when they cannot be made.
         """
-        if reason := self._as_user(lambda: self._prepare(files, gates)):
+        if reason := self._as_user(lambda: self._prepare(files, gates, private or {})):
             raise PerdureError(f"{self.directory} cannot be made: {reason.decode()}.")
 
     def release(self, *steps: int) -> None:
@@ -91,20 +95,25 @@ class Scratch:
     def remove(self) -> None:
         """Remove what is ours in the directory, and the directory when nothing else is in it.
 
-        A gate at which a pane waits is left: taking it away would let that pane go. What cannot be removed stays.
+        A gate at which a pane waits is left: taking it away would let that pane go. So are variables that a program has
+        not taken yet. What cannot be removed stays.
         """
-        self._as_user(lambda: _remove(self.directory))
+        self._as_user(lambda: _remove(self.directory, without=Kind.PRIVATE))
 
     def _as_user(self, work: Callable[[], object]) -> bytes:
         return _as_user(self._user, work)
 
-    def _prepare(self, files: Mapping[int, bytes], gates: Collection[int]) -> bytes:
+    def _prepare(
+        self, files: Mapping[int, bytes], gates: Collection[int], private: Mapping[int, Mapping[str, str]]
+    ) -> bytes:
         """Return what went wrong, b"" for nothing: an exception would not leave the process that is another user's."""
         try:
             _make_private(encode(self.directory))
             with _opened(self.directory) as directory:
                 for n, content in files.items():
-                    _write(directory, n, content)
+                    _write(directory, n, Kind.TEXT, content)
+                for n, variables in private.items():
+                    _write(directory, n, Kind.PRIVATE, _lines(variables))
                 for n in gates:
                     _make_gate(directory, n)
         except OSError as error:
@@ -172,8 +181,14 @@ def _make_private(path: bytes) -> None:
         os.mkdir(path, 0o700)
 
 
-def _write(directory: int, n: int, content: bytes) -> None:
-    if _status(directory, f"{n}.{Kind.TEXT}") is not None:
+def _lines(variables: Mapping[str, str]) -> bytes:
+    """Two lines for each variable; a value of several lines cannot be said, and is left out."""
+    pairs = (f"{name}\n{value}\n" for name, value in variables.items() if "\n" not in value)
+    return encode("".join(pairs))
+
+
+def _write(directory: int, n: int, kind: Kind, content: bytes) -> None:
+    if _status(directory, f"{n}.{kind}") is not None:
         return
     new = f"{n}.{Kind.NEW}"
     with suppress(FileNotFoundError):
@@ -182,7 +197,7 @@ def _write(directory: int, n: int, content: bytes) -> None:
     with open(os.open(new, flags, 0o600, dir_fd=directory), "wb") as file:
         file.write(content)
     # A pane never finds half a text.
-    os.rename(new, f"{n}.{Kind.TEXT}", src_dir_fd=directory, dst_dir_fd=directory)
+    os.rename(new, f"{n}.{kind}", src_dir_fd=directory, dst_dir_fd=directory)
 
 
 def _make_gate(directory: int, n: int) -> None:
@@ -257,11 +272,13 @@ def _read_number(directory: int, name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def _remove(path: str) -> None:
+def _remove(path: str, without: Kind | None = None) -> None:
     with suppress(OSError):
         with _opened(path) as directory:
             for name, _, kind in _ours(directory):
                 if kind in (Kind.GATE, Kind.OPEN) and _has_reader(directory, name):
+                    continue
+                if kind == without and (found := _status(directory, name)) is not None and found.st_size:
                     continue
                 with suppress(OSError):
                     os.unlink(name, dir_fd=directory)

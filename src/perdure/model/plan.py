@@ -63,6 +63,8 @@ class Step(Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...] = ()
     #: Variables laid over what the user's own shell gives.
     environ: Mapping[str, str] = {}
+    #: The same of variables nobody else may read.
+    private: Mapping[str, str] = {}
     #: Where it starts: a directory that is there.
     cwd: str = ""
     #: The agent waits in its pane until somebody presses Enter.

@@ -12,6 +12,7 @@ from perdure.agents.generic import is_waiting_shell
 from perdure.model.identity import Identity
 from perdure.model.plan import AGENT_ACTIONS, Action, Plan, Restore, Step
 from perdure.model.process import Command
+from perdure.model.secrets import is_secret_name, is_secret_value
 from perdure.model.snapshot import CAPTURED, Snapshot
 from perdure.model.topology import Link, Pane, Topology
 from perdure.ports import AgentAdapter
@@ -68,6 +69,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     panes: frozenset[str] | None = None
     #: What starts the agents of panes that were imported, where the format they come from says how.
     commands: Mapping[str, Command] = {}
+    #: Variables that are given back though they may be secrets, and that nobody else may read.
+    private: frozenset[str] = frozenset()
 
     def wants(self, pane: str) -> bool:
         """Say whether a pane was asked for."""
@@ -260,7 +263,7 @@ class _Decider:
     def _program(self, pane: Pane, program: Command) -> Step:
         runs = self._policy.runs(program.argv)
         why = "" if runs else f"{basename(program.argv[0])} is not among the programs that are started again"
-        step = _step(pane, Action.RUN if runs else Action.SHOW, argv=program.argv, environ=program.environ, why=why)
+        step = _step(pane, Action.RUN if runs else Action.SHOW, argv=program.argv, why=why, **self._variables(program))
         return self._somewhere(step, program.cwd or pane.cwd)
 
     def _agent(self, pane: Pane, identity: Identity) -> Step:
@@ -272,13 +275,23 @@ class _Decider:
             agent=identity.agent,
             conversation=identity.conversation,
             argv=command.argv,
-            environ=command.environ,
+            **self._variables(command),
             active_at=self._active_at(pane),
         )
         problem = problem or self._hindrance(pane, identity, cwd) or self._twice(pane, identity)
         if problem:
             return self._somewhere(_with(step, action=Action.SHOW, why=problem), cwd)
         return self._somewhere(self._asking(step, identity), cwd)
+
+    def _variables(self, command: Command) -> dict[str, Mapping[str, str]]:
+        """Tell apart which variables everybody may see, which nobody else may, and which are not given back at all."""
+        private = {name: value for name, value in command.environ.items() if name in self._policy.private}
+        shown = {
+            name: value
+            for name, value in command.environ.items()
+            if name not in private and not is_secret_name(name) and not is_secret_value(value)
+        }
+        return {"environ": shown, "private": private}
 
     def _command(self, pane: Pane, identity: Identity) -> tuple[Command, str]:
         """Return what starts the agent again; or what started it, and why that is all there is."""

@@ -181,7 +181,7 @@ class _Run:
             self._scratch.remove()
         state_dir = self._ground.state_dir_of(self._prepared.user)
         remove_stale(
-            state_dir, self._prepared.user, keep={self._id}, older_than=timedelta(days=1), now=self._ground.now()
+            state_dir, self._prepared.user, keep={self._id}, older_than=timedelta(days=30), now=self._ground.now()
         )
 
     def _in_order(self) -> list[Outcome]:
@@ -220,8 +220,9 @@ class _Run:
                 texts[step.n] = text
         gates = {step.n for step in self._new_steps() if starts_an_agent(step)}
         self._texts = frozenset(texts)
-        if texts or gates:
-            self._scratch.prepare(texts, gates)
+        private = {step.n: step.private for step in self._new_steps() if step.private}
+        if texts or gates or private:
+            self._scratch.prepare(texts, gates, private)
 
     def _scrollback(self, pane: str) -> bytes | None:
         details = self._snapshot.details.panes.get(pane)
@@ -309,11 +310,12 @@ class _Run:
                 # An interrupted restore was going to start it, and it must not be started any more.
                 if step.pane in self._plan.unfinished and step.n in waiting:
                     stage.cancel(each, step.why)
-            elif step.asks:
-                self._safeguard(stage, each)
+            # All of them before the first is started: an agent may delete another's transcript as well as its own.
+            elif not self._is_safe(stage, each):
+                continue
             elif step.n in waiting:
                 candidates.append(each)
-            else:
+            elif not step.asks:
                 running.append(each)
         limit = self._ground.around.config.restore.verify_seconds
 
@@ -322,12 +324,13 @@ class _Run:
 
         Starter(stage, most=self._most, limit=limit, report=settle).start(candidates, running)
 
-    def _safeguard(self, stage: RealStage, each: Candidate) -> None:
-        """Make an agent that somebody may start any time safe to start."""
+    def _is_safe(self, stage: RealStage, each: Candidate) -> bool:
+        """Make an agent safe to start; one that must not start gets a shell that says why."""
         refusal = stage.safeguard(each)
         if refusal:
             stage.cancel(each, refusal)
             self._tell(Outcome(step=each.step, result=Result.FAILED, why=refusal, pane=each.pane))
+        return not refusal
 
     def _settle_agent(self, outcome: Outcome, note: str) -> None:
         why = "; ".join(filter(None, (outcome.why, note, outcome.step.why)))

@@ -13,6 +13,7 @@ from perdure.host.pressure import memory_pressure
 from perdure.host.processes import is_alive
 from perdure.host.scratch import Kind, Scratch
 from perdure.host.vault import keep_copies, put_back
+from perdure.model.identity import AgentDetails
 from perdure.model.plan import Action
 from perdure.model.process import Process
 from perdure.model.screen import Screen
@@ -107,20 +108,19 @@ class RealStage(Stage):
         return structs.replace(seen, screen=lines, reading=reading)
 
     def release(self, candidate: Candidate) -> str:
-        """Open the gate the agent waits at, once its transcript is safe from it."""
-        refusal = self.safeguard(candidate)
-        if not refusal:
-            self._world.scratch.release(candidate.step.n)
-        return refusal
+        """Open the gate the agent waits at."""
+        self._world.scratch.release(candidate.step.n)
+        return ""
 
     def safeguard(self, candidate: Candidate) -> str:
         """Copy what the agent may delete, and put back what it has deleted; return why it must not start, or ""."""
         world, step = self._world, candidate.step
         adapter = world.adapters.get(step.agent or "")
         details = world.snapshot.details.panes.get(step.pane)
-        if adapter is None or details is None or details.agent is None or step.action is not Action.RESUME:
+        if adapter is None or step.action is not Action.RESUME:
             return ""
-        about = (step.conversation or "", details.agent, adapter, world.user, world.vault)
+        known = details.agent if details is not None and details.agent is not None else AgentDetails()
+        about = (step.conversation or "", known, adapter, world.user, world.vault)
         said = put_back(*about)
         if said is not None:
             self.notes[step.pane] = said

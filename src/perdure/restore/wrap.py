@@ -97,8 +97,14 @@ _BECOME_IN_FISH = (
 # - bash is the /bin/sh of many systems, and leaves a script when Ctrl-C ended a job of it, trap or no trap (with one, it
 #   forgets the status). What is to be done after is then done on the way out.
 # - What a signal ended has not put its terminal right.
+# - Variables that are nobody else's business come through a file, for everybody may read the words of a process. What
+#   stands in it is never a program's text: names are checked, and values only assigned.
 _RUN = (
     "status=$5 shell=$6 name=$7 again=$8; shift 11; "
+    'private=${status%.status}.private; if [ -n "$status" ] && [ -s "$private" ]; then '
+    "while IFS= read -r name_ && IFS= read -r value_; do "
+    'case "$name_" in ""|[0-9]*|*[!A-Za-z0-9_]*) ;; *) export "$name_=$value_";; esac; '
+    'done <"$private"; true >"$private"; unset name_ value_; fi 2>/dev/null; '
     '[ -x "$shell" ] || shell=${SHELL:-/bin/sh}; '
     "after() { trap - EXIT; set +m; "
     'if [ "$code" -gt 128 ]; then stty sane; '
