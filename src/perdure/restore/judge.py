@@ -38,8 +38,10 @@ class Verdict(Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-def judge(step: Step, seen: Seen, *, is_late: bool, task: str | None = None) -> Verdict | None:
+def judge(step: Step, seen: Seen, *, is_late: bool, was_up: bool = False, task: str | None = None) -> Verdict | None:
     """Return how the start ended, None while that is open. `task` is what was last asked for in the conversation.
+
+    `was_up` says that the agent showed a screen of its own before this look (`is_up`).
 
     Only evidence of this moment counts. A command line merely repeats what we wrote into it ourselves, so it needs
     the conversation on the screen beside it.
@@ -56,7 +58,7 @@ def judge(step: Step, seen: Seen, *, is_late: bool, task: str | None = None) -> 
     if identity is None:
         return Verdict(result=Result.FAILED, why=f"{step.agent} did not start in time")
     if step.action is Action.START:
-        return _begun(step, identity, seen, is_late=is_late)
+        return _begun(step, identity, is_over=is_late or was_up)
     return _resumed(step, identity, seen, task) or (_too_late(step, identity, seen) if is_late else None)
 
 
@@ -100,11 +102,12 @@ def _is_sure(identity: Identity) -> bool:
     return identity.certain and is_present(identity) and identity.conversation is not None
 
 
-def _begun(step: Step, identity: Identity, seen: Seen, *, is_late: bool) -> Verdict | None:
+def _begun(step: Step, identity: Identity, *, is_over: bool) -> Verdict | None:
     is_sure = _is_sure(identity)
     if is_sure and identity.conversation == step.conversation:
         return Verdict(result=Result.VERIFIED, why="nothing was ever said in it, so it began anew under the same id")
-    if is_sure or is_late or is_up(step, seen):
+    # What it shows was read after everything else: one that has only just come up may be known by the next look.
+    if is_sure or is_over:
         unknown = "which conversation it was in is not known, so it began anew"
         return Verdict(
             result=Result.DONE,

@@ -135,7 +135,7 @@ class Starter:
             is_late = now - since >= self._limit
             if needs_screen(each.step, seen, is_late=is_late):
                 seen = self._stage.screen(each, seen)
-            verdict = judge(each.step, seen, is_late=is_late, task=each.task)
+            verdict = judge(each.step, seen, is_late=is_late, was_up=pane in self._up, task=each.task)
             if verdict is not None:
                 del self._starting[pane]
                 self._up.discard(pane)
