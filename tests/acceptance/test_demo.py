@@ -116,10 +116,20 @@ def starts(home: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in file]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-@pytest.mark.parametrize("after", ["A tmux server", "Before:", "$ perdure save", "$ kill -9", "$ perdure restore"])
+@pytest.mark.parametrize(
+    ("after", "number"),
+    [
+        ("A tmux server", signal.SIGINT),
+        ("A tmux server", signal.SIGHUP),
+        ("Before:", signal.SIGTERM),
+        ("$ perdure save", signal.SIGINT),
+        ("$ kill -9", signal.SIGHUP),
+        ("$ perdure restore", signal.SIGINT),
+        ("$ perdure restore", signal.SIGTERM),
+    ],
+)
 def test_stopped_anywhere_it_leaves_nothing_behind(
-    perdure: Perdure, place: str, number: signal.Signals, after: str
+    perdure: Perdure, place: str, after: str, number: signal.Signals
 ) -> None:
     with subprocess.Popen(
         perdure.argv("demo", "--seconds", "600" if after == "Before:" else "0"),

@@ -113,6 +113,7 @@ class _Show:
         """Do it all, and return what was wrong in the end, a sentence each."""
         machine = self._machine
         self.say(f"A tmux server of its own, in {machine.root}. Yours is not touched.")
+        self.say(f"To look on from another terminal: tmux -S {machine.socket} attach")
         machine.set_up()
         put_up(machine, scene())
         before = self._look()
@@ -123,7 +124,7 @@ class _Show:
         self._save()
         self._pace.reach(0.55)
         pid = machine.crash()
-        self.say(f"\n$ kill -9 {pid}\n  The tmux server is dead, and every agent with it.")
+        self.say(f"\n$ kill -9 {pid}\n  The tmux server is dead; nothing in it has a terminal any more.")
         self._pace.reach(0.7)
         self._restore(before)
         self._pace.reach(1.0)
