@@ -10,6 +10,7 @@ one step and no other. Only a pane that was given no words is taken by its place
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -140,19 +141,36 @@ class _Matching:
         places: dict[str, list[str]] = {}
         for link in self._living.links:
             places.setdefault(link.session, []).append(link.window)
-        first: dict[str, str] = {}
-        for link in self._saved.links:
-            if link.window in self._begun.making:
-                first.setdefault(link.session, link.window)
+        first = self._first_windows()
         for session in self._saved.sessions:
             only = places.get(sessions.get(session.id, ""), [])
             window = first.get(session.id)
             if session.id in self._begun.making and len(only) == 1 and window and self._is_plain(window):
                 yield window, only[0]
 
+    def _first_windows(self) -> dict[str, str]:
+        """The first window each session brings when it is made: none that another brings (see places.py)."""
+        making = self._begun.making
+        leaders: dict[tuple[str, str], str] = {}
+        for session in sorted(self._saved.sessions, key=lambda each: (each.id in making, each.name != each.group)):
+            # A group may be called as an id looks.
+            leaders.setdefault((session.group, "" if session.group else session.id), session.id)
+        places = {session.id: place for place, session in enumerate(self._saved.sessions)}
+        order = sorted(leaders.values(), key=lambda id: (id in making, places[id]))
+        owners: dict[str, str] = {}
+        for session_id in order:
+            for link in self._saved.links:
+                if link.session == session_id and link.window in making:
+                    owners.setdefault(link.window, session_id)
+        first: dict[str, str] = {}
+        for link in self._saved.links:
+            if owners.get(link.window) == link.session:
+                first.setdefault(link.session, link.window)
+        return first
+
     def _windows_by_place(self, sessions: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         now = {(link.session, link.index): link.window for link in self._living.links}
-        chosen = {(link.session, link.window): link.index for link in self._begun.links}
+        chosen = chosen_indexes(self._saved, self._begun)
         for link in self._saved.links:
             session = sessions.get(link.session)
             if session is None:
@@ -209,6 +227,16 @@ class _Matching:
 def _needs_no_words(pane: Pane) -> bool:
     """Whether a restored pane may be a plain shell, without anything in its words that tells whose it is."""
     return pane.dead or (pane.identity is None and pane.program is None)
+
+
+def chosen_indexes(saved: Topology, begun: Begun) -> dict[tuple[str, str], int]:
+    """Return where a restore was going to put windows, by session and window.
+
+    One that a session shows twice is always put where it was.
+    """
+    times = Counter((link.session, link.window) for link in saved.links)
+    places = ((link.session, link.window, link.index) for link in begun.links)
+    return {(session, window): index for session, window, index in places if times[session, window] == 1}
 
 
 def free_index(wanted: int, used: Iterable[int]) -> int:

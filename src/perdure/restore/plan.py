@@ -20,6 +20,7 @@ from perdure.restore.match import (
     Begun,
     There,
     by_window,
+    chosen_indexes,
     free_index,
     is_same_process,
     match,
@@ -154,7 +155,7 @@ class _Placing:
         held = [link for link in living.links if link.session in ours and link.window in waiting] if living else []
         #: Placeholders of sessions that an interrupted restore made.
         self.placeholders = tuple(link.window for link in held)
-        self._chosen = {(link.session, link.window): link.index for link in begun.links}
+        self._chosen = chosen_indexes(saved, begun)
         # By session as it is called now: what stands at which index.
         self._now: dict[str, dict[int, str]] = {}
         for link in living.links if living else ():
