@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
@@ -28,6 +29,10 @@ class Change(Struct, frozen=True, kw_only=True):
 
 # Ids and process numbers name things for tmux and the kernel; a person would not call them a difference.
 _NO_DIFFERENCE = frozenset({"id", "pid", "tty", "window", "created_at", "identity", "program"})
+
+_LAYOUTS = frozenset({"layout", "visible_layout"})
+# A layout begins with a check sum, and names the pane in each cell.
+_CHECK_SUM, _PANE_IN_CELL = re.compile(r"^[0-9a-f]{4},"), re.compile(r"(\d+x\d+,\d+,\d+),\d+(?!x)")
 
 
 def diff(before: Topology, after: Topology) -> list[Change]:
@@ -69,10 +74,14 @@ def _differences(
 ) -> Iterator[tuple[str, object, object]]:
     for name in before.__struct_fields__:
         old, new = getattr(before, name), getattr(after, name, None)
-        if name not in _NO_DIFFERENCE and old != new:
+        if name not in _NO_DIFFERENCE and (_shape(old) != _shape(new) if name in _LAYOUTS else old != new):
             yield name, old, new
     if isinstance(before, Pane) and isinstance(after, Pane):
         yield from _contents(before, after)
+
+
+def _shape(layout: object) -> str:
+    return _PANE_IN_CELL.sub(r"\1", _CHECK_SUM.sub("", str(layout)))
 
 
 def _contents(before: Pane, after: Pane) -> Iterator[tuple[str, object, object]]:

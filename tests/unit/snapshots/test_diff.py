@@ -214,3 +214,16 @@ def test_another_name_for_a_session_moves_nothing() -> None:
 )
 def test_a_value_for_a_person(value: object, text: str) -> None:
     assert as_text(value) == text
+
+
+def test_the_panes_and_the_check_sum_in_a_layout_are_no_difference() -> None:
+    before = a_topology()
+    window = before.windows[0]
+    was, same, other = (
+        "b05b,80x24,0,0[80x12,0,0,0,80x11,0,13{40x11,0,13,1,39x11,41,13,2}]",
+        "3262,80x24,0,0[80x12,0,0,2,80x11,0,13{40x11,0,13,3,39x11,41,13,44}]",
+        "3262,80x24,0,0[80x12,0,0,2,80x11,0,13{39x11,0,13,3,40x11,40,13,44}]",
+    )
+    saved, alike, unlike = (replace(before, windows=(replace(window, layout=each),)) for each in (was, same, other))
+    assert diff(saved, alike) == []
+    assert [change.property for change in diff(saved, unlike)] == ["layout"]
