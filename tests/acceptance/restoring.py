@@ -70,7 +70,7 @@ def differences(before: object, after: object, where: str = "") -> list[str]:
             for number, (one, other) in enumerate(zip(before, after, strict=True))
             for line in differences(one, other, f"{where}/{number}")
         ]
-    return [] if before == after else [f"{where}: {before!r} -> {after!r}"]
+    return [] if before == after else [f"{where}: {before!r:.300} -> {after!r:.300}"]
 
 
 def await_same(before: Picture, tmux: TmuxServer, leaving: Sequence[str] = ()) -> None:
