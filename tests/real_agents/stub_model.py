@@ -41,6 +41,8 @@ class Seen(NamedTuple):
     #: The number in its answer: prompts and what nobody typed are counted apart.
     number: int
     at: float
+    #: The whole body as it was sent: everything the agent holds to have been said.
+    body: str = ""
 
 
 class StubModel:
@@ -102,18 +104,18 @@ class StubModel:
         if seconds > 0:
             self._ending.wait(seconds)
 
-    def answer(self, path: str, request: Request, size: int) -> Answer:
+    def answer(self, path: str, request: Request, body: str) -> Answer:
         """Decide what a request gets, and remember it."""
         ordered = bool(request.tools) or request.model.endswith(TOOLLESS)
         with self._lock:
             if ordered:
                 request = request._replace(prompt=self._newest(request))
             number = next(self._replies if ordered else self._asides)
-            self.seen.append(Seen(path, ordered, request, number, time.time()))
+            self.seen.append(Seen(path, ordered, request, number, time.time(), body))
             self._note(self.seen[-1])
             self._attempts[request.prompt] += ordered
             attempt = self._attempts[request.prompt]
-        tokens = max(1, size // 4)
+        tokens = max(1, len(body) // 4)
         if not ordered:
             aside = f"Stub aside {number}"
             text = aside if request.schema is None else json.dumps(filled(request.schema, aside))
@@ -215,12 +217,12 @@ class _Handler(BaseHTTPRequestHandler):
         elif protocol is None:
             self._not_found(path)
         else:
-            self._answer(protocol, path, body, len(raw))
+            self._answer(protocol, path, body)
 
-    def _answer(self, protocol: Protocol, path: str, body: dict[str, Any], size: int) -> None:
+    def _answer(self, protocol: Protocol, path: str, body: dict[str, Any]) -> None:
         stub = self.server.stub
         request = protocol.read(path, body)
-        answer = stub.answer(path, request, size)
+        answer = stub.answer(path, request, json.dumps(body, ensure_ascii=False))
         if answer.status is not None:
             self._json(protocol.error(answer) if answer.body is None else answer.body, answer.status)
         elif not request.stream:

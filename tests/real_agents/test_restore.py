@@ -1,0 +1,105 @@
+"""Real agents come back after `kill -9` of their server, each into its own conversation, and that is proved."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.real_agents.agents import PROGRAMS
+from tests.real_agents.coming_back import (
+    Back,
+    answers_to,
+    can_run,
+    crash_and_restore,
+    live_at_home,
+    start_all,
+    wait_for_words,
+)
+from tests.real_agents.kit import Agent, Stage
+
+pytestmark = pytest.mark.real_agent
+
+#: Those that are only certain of their conversation with our hooks, plugin or title. The others always are.
+HOOKED = ("codex", "gemini", "hermes", "opencode", "qwen")
+#: What is found in one that has no word of its own for where it is.
+ON_SCREEN = "known by argv, and what was last asked is on its screen"
+#: How each is known again before anybody has said a word in it. Which comes first may depend on the machine's speed.
+KNOWN_BY = {
+    "claude": {"known by registry"},
+    "codex": {"known by registry", ON_SCREEN},
+    "gemini": {"known by hook"},
+    "qwen": {"known by hook", ON_SCREEN},
+    "opencode": {"known by hook", "known by title", ON_SCREEN},
+    "copilot": {"known by registry"},
+    "cline": {"known by registry", ON_SCREEN},
+    "goose": {ON_SCREEN},
+    "hermes": {"known by hook", ON_SCREEN},
+}
+
+
+def words(agent: Agent, which: str) -> str:
+    return f"{which} words for {agent.program.name}"
+
+
+def ask_twice(agents: list[Agent]) -> None:
+    for which in ("first", "second"):
+        answers_to({agent: words(agent, which) for agent in agents})
+
+
+def goes_on(agents: list[Agent]) -> None:
+    """See that a third prompt goes to the model below the first two and the answers to them, and below nothing else's."""
+    for agent, seen in answers_to({agent: words(agent, "third") for agent in agents}).items():
+        for which in ("first", "second", "third"):
+            assert words(agent, which) in seen.body, agent
+        others = [other.program.name for other in agents if other is not agent]
+        assert not [name for name in others if f"words for {name}" in seen.body]
+
+
+def has_waited(back: Back, agent: Agent) -> None:
+    """See that nothing was started in a pane whose conversation is not certain, and start it."""
+    row = back.row(agent)
+    assert (row["action"], row["result"]) == ("resume", "unverified"), row
+    assert "not certain; Enter in the pane resumes it" in row["why"]
+    assert "Enter in the pane resumes it" in agent.screen()
+    agent.keys("Enter")
+
+
+def test_everyone_comes_back_and_goes_on(stage: Stage) -> None:
+    live_at_home(stage)
+    names = can_run(PROGRAMS)
+    for name in names:
+        stage.configure(name)
+        if name in HOOKED:
+            stage.perdure.ok("hooks", "install", name)
+    agents = start_all(stage, names)
+    ask_twice(agents)
+    back = crash_and_restore(stage, agents)
+    assert back.code == 0, back.said
+    told = {agent.program.name: (back.row(agent)["result"], back.row(agent)["why"]) for agent in agents}
+    for name in names:
+        if name in KNOWN_BY:
+            result, why = told[name]
+            assert (result, why in KNOWN_BY[name]) == ("verified", True), told
+    for agent in agents:
+        if agent.program.name == "aider":
+            # Its file may be another's as well.
+            has_waited(back, agent)
+            agent.wait_for(r"Restored previous conversation history")
+        else:
+            wait_for_words(agent, words(agent, "first"), words(agent, "second"))
+    goes_on(agents)
+    again = stage.perdure.ok("restore", "--json").json
+    assert {(row["action"], row["result"]) for row in again["steps"]} == {("keep", "skipped")}
+
+
+def test_what_is_not_certain_waits_and_is_the_right_one(stage: Stage) -> None:
+    """Without hooks these cannot be told apart from another in their directory, and nobody starts them but a person."""
+    live_at_home(stage)
+    agents = start_all(stage, can_run(("codex", "gemini", "hermes", "qwen")))
+    ask_twice(agents)
+    back = crash_and_restore(stage, agents)
+    assert back.code == 0, back.said
+    for agent in agents:
+        has_waited(back, agent)
+    for agent in agents:
+        wait_for_words(agent, words(agent, "first"), words(agent, "second"))
+    goes_on(agents)
