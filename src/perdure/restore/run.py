@@ -21,13 +21,13 @@ from perdure.host.vault import vault_dir
 from perdure.host.waiting import wait_until
 from perdure.model.digest import digest_of
 from perdure.model.plan import AGENT_ACTIONS, Action, Outcome, Plan, Restore, Result, Step
-from perdure.model.server import ServerProcess
+from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Snapshot
-from perdure.model.topology import Pane, Topology
+from perdure.model.topology import Pane, Session, Topology
 from perdure.model.user import User
-from perdure.ports import AgentAdapter, RestoreJournal, SnapshotStore
+from perdure.ports import RestoreJournal, SnapshotStore
 from perdure.restore.build import Builder, Built, Pieces
-from perdure.restore.living import agent_process, living
+from perdure.restore.living import agent_process, agents_of, living
 from perdure.restore.pieces import start_of, text_of, words_of
 from perdure.restore.plan import Conversation, Holder, Living, Policy, plan, starts_an_agent
 from perdure.restore.stage import RealStage, World
@@ -37,6 +37,8 @@ from perdure.snapshots.look import Looked, Surroundings, look
 from perdure.tmux.control import Control
 from perdure.tmux.parse import read_process
 
+#: How the sessions begin that only last as long as their restore.
+_TEMPORARY = "perdure-restore-"
 #: How long panes may take to print what they were handed, in seconds.
 _PATIENCE = 10.0
 
@@ -101,7 +103,7 @@ def prepare(
     found = living(
         snapshot,
         captures,
-        read_processes(known.environment),
+        lambda: read_processes(known.environment),
         known,
         ground.around.view_of(user),
         user,
@@ -109,7 +111,7 @@ def prepare(
         interrupted=interrupted(ground.store, snapshot, process),
     )
     found = msgspec.structs.replace(found, held={**(taken or {}), **found.held})
-    adapters = {each.name: each for each in known.everyone()}
+    adapters = known.called(agents_of(snapshot))
     return Prepared(snapshot=snapshot, user=user, living=found, plan=plan(snapshot, found, adapters, policy))
 
 
@@ -124,15 +126,14 @@ def interrupted(journal: RestoreJournal, snapshot: Snapshot, process: ServerProc
 
 
 def restore(
+    server: Server,
     prepared: Callable[[], Prepared],
     ground: Ground,
     *,
     most: int,
     report: Callable[[Outcome], None],
 ) -> tuple[Prepared, list[Outcome]]:
-    """Carry out a plan, made anew once nobody else is at work on the same server, and return what came of each step."""
-    first = prepared()
-    server = first.plan.server
+    """Carry out a plan for a server, made once nobody else is at work on it, and return what came of each step."""
     path = os.path.join(ground.lock_dir, f"restore-{digest_of(server.key.encode())[:16]}.lock")
     with held(path, f"restore of {server.socket}"):
         ready = prepared()
@@ -189,6 +190,7 @@ class _Run:
 
     def _note_beginning(self, process: ServerProcess | None) -> None:
         making = self._plan.making | self._plan.unfinished
+        begun = self._prepared.living.interrupted
         self._ground.store.begin_restore(
             Restore(
                 id=self._id,
@@ -197,6 +199,7 @@ class _Run:
                 began_at=self._began_at,
                 process=process,
                 making=making,
+                links=(*(begun.links if begun else ()), *self._plan.links),
             )
         )
 
@@ -242,6 +245,7 @@ class _Run:
         with self._control(topology) as control:
             self._process = _process(control)
             self._note_beginning(self._process)
+            control.ask([_ending(session) for session in topology.sessions if _is_left(session)] if topology else [])
             return builder.build(control)
 
     def _control(self, topology: Topology | None) -> Control:
@@ -249,7 +253,8 @@ class _Run:
         return Control(
             self._plan.server.socket,
             user,
-            f"perdure-restore-{self._id}",
+            # A name of its own: that of an interrupted run may not be gone yet.
+            f"{_TEMPORARY}{self._id}-{os.urandom(3).hex()}",
             environ=self._ground.environ_of(user),
             timeout=self._ground.around.config.tmux.timeout_seconds,
             prefix=outside_service(user) if topology is None else (),
@@ -345,14 +350,13 @@ class _Run:
 
     def _stage(self) -> RealStage:
         config = self._ground.around.config
-        adapters: dict[str, AgentAdapter] = {each.name: each for each in roster(config.agents).everyone()}
         world = World(
             server=self._plan.server,
             process=self._process,
             user=self._prepared.user,
             around=self._ground.around,
             scratch=self._scratch,
-            adapters=adapters,
+            adapters=roster(config.agents).called(agents_of(self._snapshot)),
             snapshot=self._snapshot,
             vault=vault_dir(self._ground.state_dir_of(self._prepared.user)),
             now=self._ground.now,
@@ -377,3 +381,13 @@ def _process(control: Control) -> ServerProcess | None:
     """Which server answers."""
     reply = control.ask([("display-message", "-p", "#{pid} #{start_time} #{version}")])[0]
     return read_process(reply.lines[0].encode()) if reply.lines else None
+
+
+def _is_left(session: Session) -> bool:
+    """Say whether a session is what an interrupted restore spoke through, and has not gone yet."""
+    return session.name.startswith(_TEMPORARY)
+
+
+def _ending(session: Session) -> tuple[str, ...]:
+    """Return the command that ends a session, unless somebody is in it."""
+    return ("if-shell", "-F", "-t", f"{session.id}:", "#{session_attached}", "", f"kill-session -t '{session.id}'")
