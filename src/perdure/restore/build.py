@@ -294,9 +294,15 @@ class Builder:
         # Panes first: a dead one is dead before it is put into its place.
         for pane in panes:
             if pane.id in self._now and self._is_ours(pane.id):
-                self._put_all(pane_settings(pane, self._now[pane.id], self._pieces.words[pane.id]), pane.id)
+                self._put_all(pane_settings(pane, self._now[pane.id], self._last_words(pane)), pane.id)
         if any(self._is_ours(pane.id) for pane in panes):
             self._put_all(arrangement(window, id, panes, self._now), window.id)
+
+    def _last_words(self, pane: Pane) -> Words:
+        """What lets a dead pane end; nothing when an interrupted restore has, for its text is printed only once."""
+        living = self._living.panes if self._living else ()
+        now = next((each for each in living if each.id == self._plan.panes.get(pane.id)), None)
+        return self._pieces.words[pane.id] if now is None or now.start_command == " ".join(WAITING) else ()
 
     def _tidy(self, places: Places) -> None:
         """End what was only there for others to be made."""

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from perdure.agents import roster
-from perdure.errors import PerdureError, ScrollbackNotFound, SnapshotDamaged
+from perdure.errors import PerdureError, ScrollbackNotFound, SnapshotDamaged, Unanswered
 from perdure.host.lock import held
 from perdure.host.processes import read_processes
 from perdure.host.scope import outside_service
@@ -110,7 +110,9 @@ def prepare(
         ground.around.me,
         interrupted=interrupted(ground.store, snapshot, process),
     )
-    found = msgspec.structs.replace(found, held={**(taken or {}), **found.held})
+    found = msgspec.structs.replace(
+        found, held={**(taken or {}), **found.held}, made=made_before(ground.store, snapshot, process)
+    )
     adapters = known.called(agents_of(snapshot))
     return Prepared(snapshot=snapshot, user=user, living=found, plan=plan(snapshot, found, adapters, policy))
 
@@ -125,6 +127,16 @@ def interrupted(journal: RestoreJournal, snapshot: Snapshot, process: ServerProc
     return found if is_same else None
 
 
+def made_before(journal: RestoreJournal, snapshot: Snapshot, process: ServerProcess | None) -> dict[str, str]:
+    """Return the panes that earlier restores of this snapshot made on this very server, with those they are."""
+    made: dict[str, str] = {}
+    for each in reversed(journal.list_restores() if process is not None else ()):
+        if (each.snapshot, each.server.key, each.process) == (snapshot.id, snapshot.server.key, process):
+            known = {pane: outcome.pane for pane, outcome in each.outcomes.items() if pane in each.making}
+            made |= {now: pane for pane, now in known.items() if now is not None}
+    return made
+
+
 def restore(
     server: Server,
     prepared: Callable[[], Prepared],
@@ -137,7 +149,13 @@ def restore(
     path = os.path.join(ground.lock_dir, f"restore-{digest_of(server.key.encode())[:16]}.lock")
     with held(path, f"restore of {server.socket}"):
         ready = prepared()
-        return ready, _Run(ready, ground, most=most, report=report).run()
+        try:
+            return ready, _Run(ready, ground, most=most, report=report).run()
+        except Unanswered:
+            # A server that another restore had only just started, and that was interrupted, ends about now: with the
+            # session that one spoke through. Whatever has been made by now is gone on with.
+            ready = prepared()
+            return ready, _Run(ready, ground, most=most, report=report).run()
 
 
 class _Run:
@@ -222,7 +240,8 @@ class _Run:
             if text is not None:
                 texts[step.n] = text
         gates = {step.n for step in self._new_steps() if starts_an_agent(step)}
-        self._texts = frozenset(texts)
+        # What an interrupted restore has left for a pane that has not begun to print is still to be printed.
+        self._texts = frozenset(texts) | self._scratch.unprinted()
         private = {step.n: step.private for step in self._new_steps() if step.private}
         if texts or gates or private:
             self._scratch.prepare(texts, gates, private)

@@ -77,7 +77,7 @@ def arrangement(window: Window, id: str, panes: Sequence[Pane], now: Mapping[str
 
 
 def pane_settings(pane: Pane, id: str, words: Words) -> Iterator[Words]:
-    """Yield what gives a pane its title and its options; `words` let a dead one end as it did."""
+    """Yield what gives a pane its title and its options; `words` let a dead one end as it did, unless it has."""
     if pane.identity is None:
         # An agent's title is its own to set: one that we set would speak for it when it is verified.
         yield ("select-pane", "-t", id, "-T", literal(pane.title))
@@ -89,7 +89,8 @@ def pane_settings(pane: Pane, id: str, words: Words) -> Iterator[Words]:
             goes = f"#{{||:{goes},#{{==:#{{{_REMAIN}}},failed}}}}"
         # Where it is not needed, what is set is an option nobody knows, which -q forgives.
         yield ("set-option", "-q", "-p", "-t", id, f"#{{?{goes},{_REMAIN},perdure-none}}", "on")
-        yield ("respawn-pane", "-k", "-t", id, *words)
+        if words:
+            yield ("respawn-pane", "-k", "-t", id, *words)
 
 
 def shown(links: Sequence[Link], session: str, windows: Mapping[str, str]) -> Iterator[Words]:
