@@ -77,6 +77,12 @@ class Roster:
         """Return every agent, always in the same order."""
         return (*map(_load, self._late), *self._at_hand)
 
+    def called(self, names: Collection[str]) -> dict[str, AgentAdapter]:
+        """Return those with these names, by their names, as far as they are known; no other is imported."""
+        late = (_load(name) for name in self._late if name in names)
+        at_hand = (adapter for adapter in self._at_hand if adapter.name in names)
+        return {adapter.name: adapter for adapter in (*late, *at_hand)}
+
     def possible(self, comm: str, exe: str | None, argv: Sequence[str]) -> Collection[AgentAdapter]:
         """Return those that know a process by name: most processes are nobody's, and a machine has many."""
         names = {comm, basename(exe or ""), *map(basename, argv[:_SCRIPT_WITHIN])}

@@ -65,7 +65,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     wanted = [part for part in parts if part is not None]
     if not wanted:
         raise NotFound(f"No saved pane is {' or '.join(map(repr, args.targets))}; `perdure show latest` lists them.")
-    ground = _ground(setup)
+    ground = ground_of(setup)
     results: list[tuple[Prepared, list[Outcome]]] = []
     errors: list[PerdureError] = []
     taken: dict[Conversation, Holder] = {}
@@ -114,10 +114,11 @@ def _one(
         ]
     most = args.max_parallel or ground.around.config.restore.max_parallel
     with Progress(len(part.snapshot.topology.panes), shown=not args.json) as progress:
-        return restore(prepared, ground, most=most, report=progress.note)
+        return restore(part.snapshot.server, prepared, ground, most=most, report=progress.note)
 
 
-def _ground(setup: Setup) -> Ground:
+def ground_of(setup: Setup) -> Ground:
+    """Return what a restore stands on in this process."""
     return Ground(
         store=setup.store,
         around=setup.surroundings(),

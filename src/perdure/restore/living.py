@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -25,7 +25,7 @@ from perdure.snapshots.identify import Seen
 def living(
     snapshot: Snapshot,
     captures: Sequence[Capture],
-    table: ProcessTable,
+    table: Callable[[], ProcessTable],
     known: Roster,
     view: HostView,
     user: User,
@@ -34,9 +34,11 @@ def living(
 ) -> Living:
     """Return what a plan for this snapshot depends on. `captures` are all of the user's servers that answered."""
     capture = next((each for each in captures if each.server.key == snapshot.server.key), None)
+    # Who else is at work only matters to conversations.
+    processes = table() if any(conversation_of(pane.identity) for pane in snapshot.topology.panes) else None
 
     def look() -> bytes:
-        return msgspec.json.encode(_as_user(snapshot, captures, table, known, view, user))
+        return msgspec.json.encode(_as_user(snapshot, captures, processes, known, view, user))
 
     found = msgspec.json.decode(look() if user.uid == me.uid else run_as(user, look), type=_Found)
     return Living(
@@ -60,16 +62,21 @@ class _Found(msgspec.Struct, frozen=True, kw_only=True):
 def _as_user(
     snapshot: Snapshot,
     captures: Sequence[Capture],
-    table: ProcessTable,
+    table: ProcessTable | None,
     known: Roster,
     view: HostView,
     user: User,
 ) -> _Found:
     return _Found(
         directories={path: nearest(path, user.home) for path in paths_of(snapshot)},
-        lost=dict(_lost(snapshot, {each.name: each for each in known.everyone()}, view)),
-        outside=list(_outside(snapshot, captures, table, known, view)),
+        lost=dict(_lost(snapshot, known.called(agents_of(snapshot)), view)),
+        outside=[] if table is None else list(_outside(snapshot, captures, table, known, view)),
     )
+
+
+def agents_of(snapshot: Snapshot) -> set[str]:
+    """Return the names of the agents a snapshot has."""
+    return {pane.identity.agent for pane in snapshot.topology.panes if pane.identity is not None}
 
 
 def paths_of(snapshot: Snapshot) -> set[str]:
