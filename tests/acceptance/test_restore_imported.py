@@ -99,7 +99,7 @@ def test_a_tmux_state_manifest_resumes_hermes_and_leaves_the_log(
     ]
     a_manifest(path, ["BURN", "dev", "there"], panes)
     snapshot = imported(perdure, "tmux-state", path)
-    tmux.run("new-session", "-d", "-s", "there")
+    tmux.run("new-session", "-d", "-s", "there", ";", "set-option", "-g", "default-shell", "/bin/bash")
 
     answer = only_json(perdure("restore", "--from", snapshot, "--json", env=BASH))
 
