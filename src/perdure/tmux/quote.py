@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from perdure.errors import PerdureError
 from perdure.model.text import decode, encode
@@ -32,6 +33,8 @@ _ESCAPED = re.compile(rb"\\(?:([0-7]{3})|([abfnrtv\\])|(?=\$))")
 _LETTERS = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b"\\": b"\\"}
 
 
+# The commands of a restore have most of their words in common, and one of these is long.
+@lru_cache(maxsize=64)
 def quote(word: str) -> bytes:
     """Return a word so that tmux reads exactly it, whatever is in it, as one argument of a line.
 
