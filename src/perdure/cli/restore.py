@@ -19,7 +19,7 @@ from perdure.compat.resuming import imported_commands, resume_log, write_resume_
 from perdure.errors import NotFound, PerdureError, SnapshotDamaged, SnapshotNotFound, UsageError
 from perdure.host.clock import now
 from perdure.host.users import user_by_uid
-from perdure.model.plan import Action, Outcome, Result
+from perdure.model.plan import Action, Outcome, Restore, Result
 from perdure.model.server import Server
 from perdure.model.snapshot import Snapshot
 from perdure.model.user import User
@@ -56,7 +56,10 @@ class _Part(Struct, frozen=True, kw_only=True):
     snapshot: Snapshot
     user: User
     policy: Policy
+    #: How the snapshot was chosen, where that is worth a word.
     said: str = ""
+    #: The panes of a snapshot that is taken instead of a later one, which had so many less.
+    dropped_from: int | None = None
 
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
@@ -70,10 +73,8 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     errors: list[PerdureError] = []
     taken: dict[Conversation, Holder] = {}
     for part in wanted:
-        if not args.json:
-            _announce(part, at)
         try:
-            done = _one(part, ground, args, taken)
+            done = _one(part, ground, args, taken, at)
         except PerdureError as error:
             errors.append(error)
             continue
@@ -100,10 +101,13 @@ def _log(part: _Part, outcomes: Sequence[Outcome], at: datetime, args: argparse.
 
 
 def _one(
-    part: _Part, ground: Ground, args: argparse.Namespace, taken: dict[Conversation, Holder]
+    part: _Part, ground: Ground, args: argparse.Namespace, taken: dict[Conversation, Holder], at: datetime
 ) -> tuple[Prepared, list[Outcome]]:
     def prepared() -> Prepared:
-        return prepare(part.snapshot, part.user, part.policy, ground, taken)
+        ready = prepare(part.snapshot, part.user, part.policy, ground, taken)
+        if not args.json:
+            _announce(part, ready, at)
+        return ready
 
     if args.dry_run:
         ready = prepared()
@@ -142,9 +146,9 @@ def _parts(setup: Setup, args: argparse.Namespace, at: datetime) -> list[_Part]:
     parts = []
     for user in setup.users(args):
         for server in servers_of(setup.store, host=setup.host, uid=user.uid, socket=socket, now=at):
-            choice = _choice(setup, user, server, at)
-            if choice is not None:
-                parts.append(_Part(snapshot=choice[0], user=user, policy=policy, said=choice[1]))
+            part = _chosen(setup, user, server, policy, at)
+            if part is not None:
+                parts.append(part)
     if not parts:
         where = f" of {socket}" if socket else ""
         raise SnapshotNotFound(
@@ -178,26 +182,36 @@ def _owner(setup: Setup, server: Server) -> User:
     return found
 
 
-def _choice(setup: Setup, user: User, server: Server, at: datetime) -> tuple[Snapshot, str] | None:
-    """Return the snapshot of a server to bring back, and what to say about the choice."""
-    looked = setup.look([ask(server.socket, user, timeout=setup.config.tmux.timeout_seconds)], at)[0]
-    topology = looked.capture.topology if isinstance(looked, Looked) else None
-    begun = unfinished(setup.store, server, topology.process if topology else None, at)
+def _chosen(setup: Setup, user: User, server: Server, policy: Policy, at: datetime) -> _Part | None:
+    """Return the part of a server, with the snapshot of it to bring back."""
+    begun = _begun(setup, user, server, at)
     if begun is not None:
         with suppress(SnapshotNotFound):
-            return setup.store.get_snapshot(begun.snapshot), "going on with a restore that was interrupted"
-    lineage = setup.store.list_snapshots(server=server)
-    chosen = choose(lineage, panes=len(topology.panes) if topology else 0, now=at)
+            snapshot = setup.store.get_snapshot(begun.snapshot)
+            said = "going on with a restore that was interrupted"
+            return _Part(snapshot=snapshot, user=user, policy=policy, said=said)
+    chosen = choose(setup.store.list_snapshots(server=server), now=at)
     if chosen is None:
         return None
     try:
-        return setup.store.get_snapshot(chosen.snapshot), chosen.said
+        snapshot = setup.store.get_snapshot(chosen.snapshot)
+        return _Part(snapshot=snapshot, user=user, policy=policy, dropped_from=chosen.dropped_from)
     except SnapshotDamaged:
         # The manifest, or an older one, may still be read.
         latest = setup.store.latest_snapshot(server)
         if latest is None:
             raise
-        return latest, f"{chosen.snapshot} cannot be read, so an earlier one is taken"
+        said = f"{chosen.snapshot} cannot be read, so an earlier one is taken"
+        return _Part(snapshot=latest, user=user, policy=policy, said=said)
+
+
+def _begun(setup: Setup, user: User, server: Server, at: datetime) -> Restore | None:
+    """Return the interrupted restore of a server to go on with. The server is asked only where there is one."""
+    if setup.store.open_restore(server) is None:
+        return None
+    looked = setup.look([ask(server.socket, user, timeout=setup.config.tmux.timeout_seconds)], at)[0]
+    process = looked.capture.topology.process if isinstance(looked, Looked) else None
+    return unfinished(setup.store, server, process, at)
 
 
 def _programs(setup: Setup, which: str | None) -> frozenset[str] | None:
@@ -226,11 +240,14 @@ def _selected(part: _Part, targets: Sequence[str]) -> _Part | None:
     return msgspec.structs.replace(part, policy=policy)
 
 
-def _announce(part: _Part, at: datetime) -> None:
+def _announce(part: _Part, ready: Prepared, at: datetime) -> None:
     snapshot = part.snapshot
     what = f"{counted(len(snapshot.topology.panes), 'pane')}, {counted(snapshot.topology.agents, 'agent')}"
     where = printable(f"{snapshot.server.user} {snapshot.server.socket}")
     print(f"{where}: {what}, seen {age(snapshot.last_seen_at, at)} ({snapshot.id})")
+    if part.dropped_from is not None:
+        there = ready.living.topology
+        print(f"{where}: before the crash: {part.dropped_from} panes, now: {len(there.panes) if there else 0}")
     if part.said:
         print(f"{where}: {part.said}")
 

@@ -20,10 +20,11 @@ _FRESH = timedelta(hours=24)
 
 
 class Choice(Struct, frozen=True, kw_only=True):
-    """A snapshot to bring back, and what to say about the choice."""
+    """A snapshot to bring back."""
 
     snapshot: str
-    said: str = ""
+    #: How many panes it has, when it is taken because the latest has so many less; None when it is the latest.
+    dropped_from: int | None = None
 
 
 def servers_of(store: SnapshotStore, *, host: str, uid: int, socket: str | None, now: datetime) -> Sequence[Server]:
@@ -33,14 +34,13 @@ def servers_of(store: SnapshotStore, *, host: str, uid: int, socket: str | None,
     return found if socket is None else [server for server in found if server.socket == socket]
 
 
-def choose(lineage: Sequence[SnapshotSummary], *, panes: int, now: datetime) -> Choice | None:
-    """Return the last good snapshot of a server, with a word where it is not the latest. `panes` are there now."""
+def choose(lineage: Sequence[SnapshotSummary], *, now: datetime) -> Choice | None:
+    """Return the last good snapshot of a server, None when there is none."""
     chosen = last_good(lineage, now)
     if chosen is None:
         return None
     snapshot = chosen.snapshot
-    said = f"before the crash: {snapshot.panes} panes, now: {panes}" if chosen.instead_of is not None else ""
-    return Choice(snapshot=snapshot.id, said=said)
+    return Choice(snapshot=snapshot.id, dropped_from=None if chosen.instead_of is None else snapshot.panes)
 
 
 def unfinished(journal: RestoreJournal, server: Server, process: ServerProcess | None, now: datetime) -> Restore | None:

@@ -29,7 +29,7 @@ from perdure.restore.replay import below_marker
 from perdure.restore.starting import Candidate, Stage
 from perdure.restore.wrap import Start, command
 from perdure.snapshots.ask import ask
-from perdure.snapshots.capture import Memory
+from perdure.snapshots.capture import Memory, Reading, receive
 from perdure.snapshots.look import Looked, Surroundings, look
 from perdure.tmux import run
 from perdure.tmux.quote import line
@@ -81,12 +81,15 @@ class RealStage(Stage):
 
     def panes(self) -> frozenset[str]:
         """Return the ids of all panes there are; raises `Unanswered` when nobody tells."""
-        looked = self._look()
-        if self._is_over(looked):
+        world = self._world
+        timeout = world.around.config.tmux.timeout_seconds
+        question = ask(world.server.socket, world.user, options=False, timeout=timeout)
+        (answer,) = receive([question], host=world.server.host, now=world.now(), timeout=timeout)
+        if self._is_over(answer):
             return frozenset()
-        if isinstance(looked, Missed):
-            raise Unanswered(looked.message)
-        return frozenset(pane.id for pane in looked.capture.topology.panes)
+        if isinstance(answer, Missed):
+            raise Unanswered(answer.message)
+        return frozenset(pane.id for pane in answer.capture.topology.panes)
 
     def statuses(self) -> Mapping[int, int]:
         """Return how agents have ended, by step."""
@@ -160,7 +163,7 @@ class RealStage(Stage):
         """Let time pass."""
         pause(seconds)
 
-    def _is_over(self, looked: Looked | Missed) -> bool:
+    def _is_over(self, looked: Looked | Reading | Missed) -> bool:
         """Say whether the server has ended, with all its panes; another may have taken its place."""
         if isinstance(looked, Missed):
             return looked.reason is Miss.NO_SERVER

@@ -45,16 +45,16 @@ def an_open_restore(**changes: object) -> Restore:
 
 
 def test_the_last_one_without_a_word() -> None:
-    found = choose([a_summary("old", 1, 8), a_summary("new", 2, 9)], panes=0, now=at(3))
+    found = choose([a_summary("old", 1, 8), a_summary("new", 2, 9)], now=at(3))
     assert found is not None
-    assert (found.snapshot, found.said) == ("new", "")
-    assert choose([], panes=0, now=at(3)) is None
+    assert (found.snapshot, found.dropped_from) == ("new", None)
+    assert choose([], now=at(3)) is None
 
 
 def test_the_big_one_before_a_crash_and_that_is_said() -> None:
-    found = choose([a_summary("big", 1, 38), a_summary("small", 2, 1)], panes=1, now=at(3))
+    found = choose([a_summary("big", 1, 38), a_summary("small", 2, 1)], now=at(3))
     assert found is not None
-    assert (found.snapshot, found.said) == ("big", "before the crash: 38 panes, now: 1")
+    assert (found.snapshot, found.dropped_from) == ("big", 38)
 
 
 def test_an_interrupted_restore_is_gone_on_with_while_its_server_runs() -> None:
