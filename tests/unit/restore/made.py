@@ -110,8 +110,8 @@ class World:
         self.links = list(living.links) if living else []
         self.panes = list(living.panes) if living else []
         used = [int(id[1:]) for id in (*self.sessions, *self.windows, *(pane.id for pane in self.panes))]
-        # tmux gives no id twice.
-        self._numbers = count(max(99, *used, 0) + 1)
+        # No server gives an id twice; a new one begins anew.
+        self._numbers = count(max(99, *used, 0) + 1 if living else 0)
 
     @property
     def topology(self) -> Topology | None:

@@ -314,6 +314,35 @@ def test_a_window_whose_index_is_taken_gets_one_that_is_free() -> None:
     assert [(link.window, link.index) for link in made.links] == [("@1", 2), ("@2", 3)]
 
 
+def test_what_an_earlier_restore_made_on_a_server_that_lived_on_is_known() -> None:
+    snapshot, _ = partly(pid=300)
+    there = a_topology_of(
+        [a_session(0, "work")],
+        [Link(session="$0", window=window, index=n) for n, window in enumerate(("@0", "@7", "@2"))],
+        [a_pane(0, window="@0"), a_pane(8, window="@0"), a_pane(9, window="@7"), a_pane(3, window="@2")],
+    )
+    assert plan(snapshot, Living(topology=there), {}, Policy()).making == {"%1", "@1", "%2"}
+    assert plan(snapshot, Living(topology=there, made={"%8": "%1", "%9": "%2"}), {}, Policy()).is_done
+
+
+def test_a_window_that_a_new_session_shares_is_made_by_the_one_that_lives() -> None:
+    saved = a_topology_of(
+        [a_session(0, "a", "a"), a_session(1, "two", "a")],
+        [Link(session=f"${session}", window=f"@{n}", index=n) for session in (0, 1) for n in (0, 1)],
+        [a_pane(0, window="@0"), a_pane(1, window="@1")],
+    )
+    there = a_topology_of(
+        [a_session(0, "a", "a")],
+        [Link(session="$0", window="@0", index=0), Link(session="$0", window="@5", index=1)],
+        [a_pane(0, window="@0"), a_pane(5, window="@5")],
+        pid=300,
+    )
+    asked = Policy(sessions=frozenset({"$1"}), panes=frozenset({"%0", "%1"}))
+    made = plan(a_snapshot_of(saved), Living(topology=there), {}, asked)
+    assert made.making == {"$1", "@1", "%1"}
+    assert ("$0", "@1", 2) in [(link.session, link.window, link.index) for link in made.links]
+
+
 def test_a_window_somebody_moved_is_not_put_back() -> None:
     snapshot, _ = partly(pid=300)
     there = replace(
@@ -334,6 +363,22 @@ def test_a_linked_window_comes_back_into_a_session_that_lacks_it() -> None:
     made = plan(a_snapshot_of(saved), Living(topology=there), {}, Policy())
     assert [(link.session, link.window, link.index) for link in made.links] == [("$1", "@0", 0)]
     assert not made.is_done
+
+
+def test_an_id_that_is_another_window_s_now_hides_nothing() -> None:
+    saved = a_topology_of(
+        [a_session(0, "a"), a_session(1, "b")],
+        [Link(session=f"${s}", window=f"@{w}", index=i) for s, w, i in ((0, 0, 0), (1, 1, 0), (1, 0, 1), (1, 2, 2))],
+        [a_pane(n, window=f"@{n}") for n in range(3)],
+    )
+    there = a_topology_of(
+        [a_session(0, "a"), a_session(1, "b")],
+        [Link(session="$0", window="@1", index=0), Link(session="$1", window="@7", index=2)],
+        [a_pane(1, window="@1"), a_pane(7, window="@7")],
+        pid=999,
+    )
+    made = plan(a_snapshot_of(saved), Living(topology=there), {}, Policy())
+    assert [(link.session, link.window, link.index) for link in made.links] == [("$1", "@1", 0), ("$1", "@0", 1)]
 
 
 # What is asked for
