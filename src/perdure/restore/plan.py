@@ -56,6 +56,8 @@ class Living(Struct, frozen=True, kw_only=True):
     home: str = ""
     #: A restore of this snapshot that did not come to its end.
     interrupted: Restore | None = None
+    #: What earlier restores of this snapshot made on this very server: panes there, and the pane of the snapshot each is.
+    made: Mapping[str, str] = {}
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -94,6 +96,7 @@ def plan(snapshot: Snapshot, living: Living, adapters: Mapping[str, AgentAdapter
     steps = tuple(decide(n, target, pane) for n, (target, pane) in enumerate(targets(saved), 1))
     making = (sessions - there.sessions.keys()) | (windows - there.windows.keys()) | (panes - there.panes.keys())
     placing = _Placing(saved, living.topology, there, begun, unfinished)
+    showing = sessions | _sharing(saved, sessions, there)
     return Plan(
         snapshot=snapshot.id,
         server=snapshot.server,
@@ -103,7 +106,7 @@ def plan(snapshot: Snapshot, living: Living, adapters: Mapping[str, AgentAdapter
         panes=there.panes,
         unfinished=unfinished & (sessions | windows | panes),
         making=frozenset(making),
-        links=tuple(link for link in placing.links() if link.session in sessions and link.window in windows),
+        links=tuple(link for link in placing.links() if link.session in showing and link.window in windows),
         moves=tuple(placing.moves),
         placeholders=placing.placeholders,
     )
@@ -127,17 +130,27 @@ def _wanted(topology: Topology, policy: Policy) -> tuple[frozenset[str], frozens
     return sessions, frozenset(pane.id for pane in topology.panes if policy.wants(pane.id) and pane.window in shown)
 
 
+def _sharing(topology: Topology, sessions: frozenset[str], there: There) -> frozenset[str]:
+    """The sessions that live and share their windows with some of these: a window these lack is made there."""
+    groups = {session.group for session in topology.sessions if session.id in sessions} - {""}
+    return frozenset(each.id for each in topology.sessions if each.group in groups and each.id in there.sessions)
+
+
 def _begun(snapshot: Snapshot, living: Living) -> Begun:
-    """What an interrupted restore of this very snapshot, on the server that lives, was about to make."""
+    """What an interrupted restore of this very snapshot, on the server that lives, was about to make.
+
+    And what others made that came to their end: on a server that lived on, nothing else tells that a pane with a new
+    id stands for one of the snapshot.
+    """
     restore = living.interrupted
     if restore is None or living.topology is None or restore.snapshot != snapshot.id:
-        return Begun()
+        return Begun(marked=living.made)
     if restore.process is not None and restore.process != living.topology.process:
-        return Begun()
+        return Begun(marked=living.made)
     steps = {n: pane.id for n, (_, pane) in enumerate(targets(snapshot.topology), 1)}
     numbers = {pane.id: step_in(pane.start_command, restore.id) for pane in living.topology.panes}
     marked = {now: steps[n] for now, n in numbers.items() if n in steps and steps[n] in restore.making}
-    return Begun(making=restore.making, links=restore.links, marked=marked)
+    return Begun(making=restore.making, links=restore.links, marked={**living.made, **marked})
 
 
 class _Placing:
@@ -189,7 +202,8 @@ class _Placing:
                 index = link.index
             else:
                 continue
-            now[index] = window or link.window
+            # What is to be made has no id yet, and the snapshot's may be another's now.
+            now[index] = window or ""
             yield structs.replace(link, index=index)
 
     def _is_missing(self, link: Link, window: str, now: Mapping[int, str]) -> bool:
