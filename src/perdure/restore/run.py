@@ -122,9 +122,8 @@ def interrupted(journal: RestoreJournal, snapshot: Snapshot, process: ServerProc
     found = journal.open_restore(snapshot.server)
     if found is None or process is None or found.snapshot != snapshot.id:
         return None
-    # One that was ended before it could say which server it worked on had started that server itself, or found it.
-    is_same = found.process is None or found.process == process
-    return found if is_same else None
+    # One that was ended before it could say which server it works on had made nothing yet.
+    return found if found.process == process else None
 
 
 def made_before(journal: RestoreJournal, snapshot: Snapshot, process: ServerProcess | None) -> dict[str, str]:
@@ -182,16 +181,27 @@ class _Run:
         if self._plan.is_done:
             self._settle_rest({})
             return self._in_order()
-        self._note_beginning(None)
+        begun = self._prepared.living.interrupted
+        if begun is None:
+            self._remove_abandoned()
+        self._note_beginning(begun.process if begun else None)
         self._prepare_files()
         built = self._build()
         self._settle_rest(built.panes, built)
         self._start_agents(built)
         self._confirm(built)
         self._ground.store.note_outcomes(self._id, self._outcomes)
-        self._ground.store.end_restore(self._id, self._ground.now())
+        # First: whoever is interrupted in between finds everything made, and nothing left behind.
         self._clean_up()
+        self._ground.store.end_restore(self._id, self._ground.now())
         return self._in_order()
+
+    def _remove_abandoned(self) -> None:
+        """Remove what an interrupted restore had laid out for panes that never were, or are gone with their server."""
+        found = self._ground.store.open_restore(self._plan.server)
+        topology = self._prepared.living.topology
+        if found is not None and (found.process is None or topology is None or found.process != topology.process):
+            Scratch(self._ground.state_dir_of(self._prepared.user), found.id, self._prepared.user).remove()
 
     def _clean_up(self) -> None:
         """Remove what the panes were handed, once they have taken it; what is left behind goes some other day."""
