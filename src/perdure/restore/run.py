@@ -22,7 +22,7 @@ from perdure.host.waiting import wait_until
 from perdure.model.digest import digest_of
 from perdure.model.plan import AGENT_ACTIONS, Action, Outcome, Plan, Restore, Result, Step
 from perdure.model.server import Server, ServerProcess
-from perdure.model.snapshot import Snapshot
+from perdure.model.snapshot import Capture, Miss, Missed, Snapshot
 from perdure.model.topology import Pane, Session, Topology
 from perdure.model.user import User
 from perdure.ports import RestoreJournal, SnapshotStore
@@ -93,12 +93,13 @@ def prepare(
     ground: Ground,
     taken: Mapping[Conversation, Holder] | None = None,
 ) -> Prepared:
-    """Look at what is there, and plan. `taken` are conversations other restores of this run give to their panes."""
+    """Look at what is there, and plan. `taken` are conversations other restores of this run give to their panes.
+
+    Raises `Unanswered` when a server is there and does not tell what it holds.
+    """
     config = ground.around.config
     known = roster(config.agents)
-    questions = ground.ask(user, [snapshot.server.socket])
-    looked = look(questions, ground.around, ground.now())
-    captures = [each.capture for each in looked if isinstance(each, Looked)]
+    captures = _captures(user, snapshot.server, ground)
     process = next((each.topology.process for each in captures if each.server.key == snapshot.server.key), None)
     found = living(
         snapshot,
@@ -115,6 +116,19 @@ def prepare(
     )
     adapters = known.called(agents_of(snapshot))
     return Prepared(snapshot=snapshot, user=user, living=found, plan=plan(snapshot, found, adapters, policy))
+
+
+def _captures(user: User, server: Server, ground: Ground) -> list[Capture]:
+    """Return what the user's servers hold, as far as they tell; the one that is restored has to."""
+    said = ""
+    # One that is just ending is gone when it is asked again. Any other must not be taken for one that is gone.
+    for _ in range(2):
+        looked = look(ground.ask(user, [server.socket]), ground.around, ground.now())
+        missed = next((each for each in looked if isinstance(each, Missed) and each.server.key == server.key), None)
+        if missed is None or missed.reason in (Miss.NO_SERVER, Miss.EMPTY):
+            return [each.capture for each in looked if isinstance(each, Looked)]
+        said = missed.message
+    raise Unanswered(said)
 
 
 def interrupted(journal: RestoreJournal, snapshot: Snapshot, process: ServerProcess | None) -> Restore | None:
