@@ -116,7 +116,7 @@ def test_a_first_session_has_its_group_s_name_until_it_is_given_its_own() -> Non
     [
         ("", None),
         ("/bin/sh -c x perdure prelude /home/dev/.perdure/restores/0af/12.text 0", 12),
-        ("/bin/sh -c x perdure prelude '/home/d v/restores/0af/3.gate' /restores/0af/9.text", 3),
+        ("/bin/sh -c x perdure prelude '/home/dev/a b/restores/0af/3.gate' /restores/0af/9.text", 3),
         ("/bin/sh -c x perdure prelude /restores/0af/1000007.text", 7),
         ("/bin/sh -c x perdure prelude /restores/0aff/3.text", None),
         ("tail -f /restores/0af/notes", None),
