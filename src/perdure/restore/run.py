@@ -189,6 +189,8 @@ class _Run:
         self._id = begun.id if begun is not None else os.urandom(8).hex()
         self._began_at = begun.began_at if begun is not None else ground.now()
         self._scratch = Scratch(ground.state_dir_of(prepared.user), self._id, prepared.user)
+        #: What an interrupted restore was going to make, and nobody asks for this time: it stays open for that.
+        self._others = begun.making - self._plan.making - self._plan.unfinished if begun is not None else frozenset()
 
     def run(self) -> list[Outcome]:
         """Make, start, verify; return an outcome for each step, in their order."""
@@ -205,9 +207,10 @@ class _Run:
         self._start_agents(built)
         self._confirm(built)
         self._ground.store.note_outcomes(self._id, self._outcomes)
-        # First: whoever is interrupted in between finds everything made, and nothing left behind.
-        self._clean_up()
-        self._ground.store.end_restore(self._id, self._ground.now())
+        if not self._others:
+            # First: whoever is interrupted in between finds everything made, and nothing left behind.
+            self._clean_up()
+            self._ground.store.end_restore(self._id, self._ground.now())
         return self._in_order()
 
     def _remove_abandoned(self) -> None:
@@ -231,7 +234,7 @@ class _Run:
         return [self._outcomes[step.pane] for step in self._plan.steps]
 
     def _note_beginning(self, process: ServerProcess | None) -> None:
-        making = self._plan.making | self._plan.unfinished
+        making = self._plan.making | self._plan.unfinished | self._others
         begun = self._prepared.living.interrupted
         self._ground.store.begin_restore(
             Restore(
@@ -287,6 +290,9 @@ class _Run:
         builder = Builder(self._snapshot, self._plan, pieces, topology)
         with self._control(topology) as control:
             self._process = _process(control)
+            if topology is not None and self._process != topology.process:
+                # Another server answers than the one the plan was made for: its ids mean something else there.
+                raise Unanswered(f"The server on {self._plan.server.socket} was replaced by another meanwhile.")
             self._note_beginning(self._process)
             control.ask([_ending(session) for session in topology.sessions if _is_left(session)] if topology else [])
             return builder.build(control)
