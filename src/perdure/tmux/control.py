@@ -18,8 +18,14 @@ from perdure.tmux import run
 from perdure.tmux.quote import line
 from perdure.tmux.sockets import owner_of
 
-# Waits on its terminal and costs no process beside itself. Several words, so that tmux runs it without a shell.
-_WAITING = ("/bin/sh", "-c", "read _")
+# What keeps the temporary session, and ends it when it sees that one of these processes has ended: ourselves, who may
+# belong to another user, and the client, which would otherwise stay when it has something to say and nobody listens.
+# Several words, so that tmux starts them without a shell of its own.
+_WATCH = """export LC_ALL=C
+is_there() { case $(kill -0 "$1" 2>&1) in ''|*permitted*) return 0;; esac; return 1; }
+while is_there "$1" && is_there "${2:-$1}"; do sleep 1; done
+[ $# -lt 2 ] || kill -9 "$2" 2>/dev/null"""
+_WATCHING = ("/bin/sh", "-c", _WATCH, "perdure")
 # What can end a session, by the names we use.
 _ENDING = frozenset({"kill-session", "kill-window", "kill-pane", "unlink-window", "move-window", "move-pane"})
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
@@ -47,6 +53,8 @@ class Blocks:
         self._lines: list[bytes] = []
         #: The replies to our commands that nobody has taken yet.
         self.replies: list[Reply] = []
+        #: Whether anything was answered at all, if only to the words the client was started with.
+        self.has_begun = False
         #: What was said to nobody in particular, the last of it: why a client failed.
         self.aside = ""
         #: Set when a block ended that had not begun: a text has imitated tmux, and no reply can be trusted.
@@ -76,6 +84,7 @@ class Blocks:
 
     def _end(self, *, failed: bool) -> None:
         assert self._tag is not None
+        self.has_begun = True
         is_ours = self._tag.rpartition(b" ")[2] != b"0"
         lines = tuple(decode(each) for each in self._lines)
         self._tag, self._lines = None, []
@@ -90,8 +99,9 @@ class Control:
     """A client in control mode, in a temporary session of its own; a context manager, used once.
 
     Entering it starts the server when there is none, with the user's configuration and `environ`, and returns when
-    the server answers. The session is `name`, holds one program that only waits, and goes with the client, however
-    either of us ends. The client is told no pane's output and has no say in any window's size.
+    the server answers. The session is `name`, holds one program that only waits, and goes when this is closed, or
+    within a second or two when we or the client are killed. The client is told no pane's output and has no say in
+    any window's size.
 
     `environ` is all the client, and a server it starts, gets; TMUX and TMUX_PANE never are among it. `prefix` is a
     command that starts the client elsewhere (see host/scope.py), and that then becomes `owner` for us.
@@ -113,15 +123,23 @@ class Control:
         if not _PLAIN.fullmatch(name):
             raise ValueError(f"{name!r} is no plain word")
         self._socket = socket
+        self._target = f"={name}:"
         self._timeout = timeout
         self._blocks = Blocks()
+        #: Whether the client has nothing left to read and nothing left to say.
+        self._is_idle = False
         self._process = _start(socket, owner, name, environ, prefix)
         # A pipe that is ready takes something, not everything: see `_exchange`.
         os.set_blocking(_stdin(self._process).fileno(), False)
 
     def __enter__(self) -> Self:
+        watch = (*_WATCHING, str(os.getpid()), str(self._process.pid))
         try:
-            self.ask(())
+            # Not a word before the session is there: tmux may well read our commands before its own arguments.
+            self._exchange(b"", 0)
+            (watching,) = self.ask([["respawn-pane", "-k", "-t", self._target, *watch]])
+            if watching.error:
+                raise self._unanswered(f"could not keep its session: {watching.error}")
         except BaseException:
             self.close()
             raise
@@ -145,46 +163,59 @@ class Control:
         # The books have to balance: were any line answered twice, as by an alias of the user's that is two commands,
         # every later reply would be taken for its neighbour's. Nobody else knows this word.
         mark = os.urandom(8).hex()
-        replies: list[Reply] = []
-        for script, count in _breaths((*commands, ("display-message", "-p", mark))):
-            replies += self._exchange(script, count, before=len(replies))
-        if replies.pop() != Reply((mark,), None):
-            raise self._unanswered("gave replies that do not fit the commands", 0)
+        count = 0
+        for script, more in _breaths((*commands, ("display-message", "-p", mark))):
+            count += more
+            self._exchange(script, count)
+        *replies, last = self._blocks.replies
+        if len(replies) != len(commands) or last != Reply((mark,), None):
+            raise self._unanswered("gave replies that do not fit the commands")
+        self._blocks.replies = []
+        self._is_idle = True
         return replies
 
     def close(self) -> None:
         """End the client, and with it its session; the server too when it has nothing else. Never raises."""
         stdin, stdout = _stdin(self._process), _stdout(self._process)
+        if stdin.closed:
+            return
+        if self._is_idle:
+            _write(stdin, memoryview(line(["kill-session", "-t", self._target])))
+            if not self._has_ended(stdout):
+                self._process.kill()
+        else:
+            # Half a command may stand in the pipe, and must not become a whole one with ours.
+            self._process.kill()
         stdin.close()
-        # The end of its input ends a client, and tmux has taken the session away before it lets the client go. Not
-        # by kill-session: with `detach-on-destroy` off the client would only move on to somebody's session.
-        if not stdout.closed:
-            with selectors.DefaultSelector() as selector:
-                selector.register(stdout, selectors.EVENT_READ)
-                deadline = time.monotonic() + self._timeout
-                while selector.select(max(0.0, deadline - time.monotonic())):
-                    if not os.read(stdout.fileno(), 1 << 18):
-                        break
-                else:
-                    self._process.kill()
-            stdout.close()
+        stdout.close()
         self._process.wait()
 
-    def _exchange(self, script: bytes, count: int, *, before: int) -> list[Reply]:
-        """Write the script and read until `count` replies have come, after those of `before`.
+    def _has_ended(self, stdout: IO[bytes]) -> bool:
+        """Read to the end of what the client says; False when it takes too long."""
+        deadline = time.monotonic() + self._timeout
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdout, selectors.EVENT_READ)
+            while selector.select(max(0.0, deadline - time.monotonic())):
+                if not os.read(stdout.fileno(), 1 << 18):
+                    return True
+        return False
+
+    def _exchange(self, script: bytes, count: int) -> None:
+        """Write the script and read until the server has begun to answer and there are `count` replies.
 
         Both at once: while we only wrote, the server would fill the other pipe, stop reading ours, and both would
         wait forever.
         """
-        left = memoryview(script)
+        left, self._is_idle = memoryview(script), False
         blocks, stdin, stdout = self._blocks, _stdin(self._process), _stdout(self._process)
         with selectors.DefaultSelector() as selector:
             selector.register(stdout, selectors.EVENT_READ)
-            selector.register(stdin, selectors.EVENT_WRITE)
-            while len(blocks.replies) < count and not blocks.is_confused:
+            if left:
+                selector.register(stdin, selectors.EVENT_WRITE)
+            while not blocks.has_begun or len(blocks.replies) < count:
                 ready = [key.fileobj for key, _ in selector.select(self._timeout)]
                 if not ready:
-                    raise self._unanswered(f"said nothing for {self._timeout:g} s", before + len(blocks.replies))
+                    raise self._unanswered(f"said nothing for {self._timeout:g} s")
                 if stdin in ready:
                     left = left[_write(stdin, left[:65536]) :]
                     if not left:
@@ -192,14 +223,13 @@ class Control:
                 if stdout in ready:
                     data = os.read(stdout.fileno(), 1 << 18)
                     if not data:
-                        raise self._unanswered("ended", before + len(blocks.replies))
+                        raise self._unanswered("ended")
                     blocks.feed(data)
-        if blocks.is_confused:
-            raise self._unanswered("gave replies that cannot be told apart", 0)
-        replies, blocks.replies = blocks.replies, []
-        return replies
+                if blocks.is_confused:
+                    raise self._unanswered("gave replies that cannot be told apart")
 
-    def _unanswered(self, what: str, replies: int) -> Unanswered:
+    def _unanswered(self, what: str) -> Unanswered:
+        replies = len(self._blocks.replies)
         because = f": {self._blocks.aside}" if self._blocks.aside else ""
         message = f"The tmux client for {self._socket} {what} after {replies} replies{because}."
         return Unanswered(message, replies=replies)
@@ -227,10 +257,14 @@ def _start(
         # Whoever listens there would be handed the environment, and the words of every program.
         raise Refused(f"Refused: {socket} belongs to uid {holder}, not to {owner.name} (uid {owner.uid}).")
     address, environ = _address(socket, owner, environ)
-    # In one list, so that there is no moment in which the session would outlive its client.
     command = ["-C", "new-session", "-E", "-s", name, "-n", "perdure", "-x", "80", "-y", "24"]
-    command += ["-f", "no-output,ignore-size", *_WAITING, ";"]
-    command += ["set-option", "-t", f"={name}:", "destroy-unattached", "on"]
+    command += ["-f", "no-output,ignore-size", *_WATCHING, str(os.getpid())]
+    # Beware of tmux 3.3a and `destroy-unattached`, which looks made for this: when any other client happens to leave
+    # while one is on its way out, tmux ends that one's session under its feet and dies. So the session ends with its
+    # program, whatever the user's options say, and its client with it.
+    for option in (("destroy-unattached", "off"), ("detach-on-destroy", "on")):
+        command += [";", "set-option", "-t", f"={name}:", *option]
+    command += [";", "set-option", "-w", "-t", f"={name}:", "remain-on-exit", "off"]
     return run.spawn(
         [*address, *command],
         owner=owner,
