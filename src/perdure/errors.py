@@ -5,6 +5,7 @@ Anything a user can cause derives from `PerdureError`; programming mistakes use 
 
 from __future__ import annotations
 
+import os
 from typing import ClassVar
 
 
@@ -91,3 +92,9 @@ class Refused(PerdureError):
 
 class TmuxMissing(PerdureError):
     """tmux is not installed."""
+
+
+def failure_of(error: OSError) -> PerdureError:
+    """Return what the operating system refused, as a sentence."""
+    where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+    return PerdureError(f"{where}{error.strerror or error}.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from perdure.errors import Refused
 from perdure.host import places
-from perdure.host.users import current_user, read_roster, user_by_name, user_by_uid
+from perdure.host.users import current_user, read_roster, shell_of, user_by_name, user_by_uid
 from perdure.model.user import User
 from perdure.snapshots.ask import Question, ask
 from perdure.tmux.sockets import canonical, find_sockets, owner_of, sockets_below, users_with_sockets
@@ -30,12 +30,16 @@ if TYPE_CHECKING:
 
 #: What login gives everybody before any file of theirs was read.
 _PLAIN_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+#: What is about this process, or about the service it is, and not about whose process it is.
+_NOT_PASSED_ON = ("TMUX", "PERDURE_", "LISTEN_", "SYSTEMD_EXEC_PID", "INVOCATION_ID", "JOURNAL_STREAM", "NOTIFY_SOCKET")
 
 
 class Setup:
     """The ground a command stands on; everything is looked up when first asked for."""
 
     def __init__(self) -> None:
+        # A service at boot may have none, and then not even tmux would be found.
+        os.environ.setdefault("PATH", _PLAIN_PATH)
         self.me = current_user()
         self.state_dir = places.state_dir(os.environ, self.me.home)
         self.config_path = places.config_path(os.environ, self.me.home)
@@ -119,13 +123,13 @@ class Setup:
     def environ_of(self, user: User) -> dict[str, str]:
         """Return what a user's programs find in their environment when we have to start their server for them.
 
-        One's own is what one has; of root's nothing is anybody else's business.
+        One's own is what one has, and where that is nothing, as after a boot, what a login gives; of root's nothing
+        is anybody else's business.
         """
-        if user.uid == self.me.uid:
-            return {name: value for name, value in os.environ.items() if not name.startswith(("TMUX", "PERDURE_"))}
-        from perdure.host.users import shell_of
-
         own = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "SHELL": shell_of(user)}
+        if user.uid == self.me.uid:
+            mine = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_PASSED_ON)}
+            return {**own, **mine}
         passed = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM")
         return {"PATH": _PLAIN_PATH, **{name: os.environ[name] for name in passed if name in os.environ}, **own}
 

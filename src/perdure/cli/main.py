@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from perdure import __version__
-from perdure.errors import PerdureError, UsageError
+from perdure.errors import PerdureError, UsageError, failure_of
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -90,8 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         return 0
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _fail(PerdureError(f"{where}{error.strerror or error}."), as_json="--json" in words)
+        return _fail(failure_of(error), as_json="--json" in words)
     except KeyboardInterrupt:
         return 130
 

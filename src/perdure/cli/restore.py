@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 
 import msgspec
@@ -16,19 +16,27 @@ from perdure.cli.find import find_snapshot, panes_at
 from perdure.cli.render import age, counted, print_json, print_table, printable
 from perdure.cli.restoring import Progress, Row, row_of, summary_of
 from perdure.compat.resuming import imported_commands, resume_log, write_resume_log
-from perdure.errors import NotFound, PerdureError, SnapshotDamaged, SnapshotNotFound, UsageError
+from perdure.errors import (
+    NotFound,
+    PerdureError,
+    Refused,
+    SnapshotDamaged,
+    SnapshotNotFound,
+    UsageError,
+    failure_of,
+)
 from perdure.host.clock import now
 from perdure.host.users import user_by_uid
 from perdure.model.plan import Action, Outcome, Restore, Result
 from perdure.model.server import Server
 from perdure.model.snapshot import Snapshot
 from perdure.model.user import User
-from perdure.restore.choose import choose, servers_of, unfinished
+from perdure.restore.choose import choose, saved_users, servers_of, unfinished
 from perdure.restore.plan import Conversation, Holder, Policy
 from perdure.restore.run import Ground, Prepared, prepare, restore
 from perdure.snapshots.ask import ask
 from perdure.snapshots.look import Looked
-from perdure.tmux.sockets import canonical
+from perdure.tmux.sockets import canonical, owner_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -62,28 +70,49 @@ class _Part(Struct, frozen=True, kw_only=True):
     dropped_from: int | None = None
 
 
+class _Trouble(Struct, frozen=True, kw_only=True):
+    """Why nothing is brought back on one server; it is nobody else's trouble."""
+
+    user: str
+    socket: str
+    message: str
+    code: int
+
+
 def _run(setup: Setup, args: argparse.Namespace) -> int:
     at = now()
-    parts = [_selected(part, args.targets) for part in _parts(setup, args, at)]
-    wanted = [part for part in parts if part is not None]
-    if not wanted:
+    troubles: list[_Trouble] = []
+    parts = _named(setup, args) if args.origin is not None else _parts(setup, args, at, troubles)
+    wanted = [selected for part in parts if (selected := _selected(part, args.targets)) is not None]
+    if not wanted and not troubles:
         raise NotFound(f"No saved pane is {' or '.join(map(repr, args.targets))}; `perdure show latest` lists them.")
     ground = ground_of(setup)
     results: list[tuple[Prepared, list[Outcome]]] = []
-    errors: list[PerdureError] = []
-    taken: dict[Conversation, Holder] = {}
+    # By user: two people's conversations are two, whatever they are called.
+    taken: dict[int, dict[Conversation, Holder]] = {}
+    is_alone = len(wanted) == 1 and not troubles
     for part in wanted:
-        try:
-            done = _one(part, ground, args, taken, at)
-        except PerdureError as error:
-            errors.append(error)
-            continue
-        results.append(done)
-        _log(part, done[1], at, args)
-        taken |= done[0].conversations
-    if len(wanted) == len(errors) == 1:
-        raise errors[0]
-    return _tell(results, errors, args)
+        theirs = taken.setdefault(part.user.uid, {})
+        with _apart(part.snapshot.server, troubles, is_alone=is_alone):
+            done = _one(part, ground, args, theirs, at)
+            results.append(done)
+            _log(part, done[1], at, args)
+            theirs |= done[0].conversations
+    return _tell(results, troubles, args)
+
+
+@contextmanager
+def _apart(server: Server, troubles: list[_Trouble], *, is_alone: bool) -> Iterator[None]:
+    """Note what goes wrong with one server, so that the others come back; when there is no other it is raised."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except (PerdureError, OSError) as error:
+        if is_alone:
+            raise
+        known = error if isinstance(error, PerdureError) else failure_of(error)
+        troubles.append(_Trouble(user=server.user, socket=server.socket, message=known.message, code=known.exit_code))
 
 
 run = with_setup(_run)
@@ -134,30 +163,45 @@ def ground_of(setup: Setup) -> Ground:
     )
 
 
-def _parts(setup: Setup, args: argparse.Namespace, at: datetime) -> list[_Part]:
-    policy = Policy(
+def _policy(setup: Setup, args: argparse.Namespace) -> Policy:
+    return Policy(
         programs=_programs(setup, args.programs),
         lazy=args.lazy,
         private=frozenset(setup.config.restore.environment),
     )
-    if args.origin is not None:
-        return [_named(setup, args, policy)]
-    socket = canonical(args.socket) if args.socket is not None else None
+
+
+def _parts(setup: Setup, args: argparse.Namespace, at: datetime, troubles: list[_Trouble]) -> list[_Part]:
+    """Return the parts of all servers that are meant; those that can have none are among the troubles."""
+    policy = _policy(setup, args)
+    servers = _servers(setup, args, at)
     parts = []
-    for user in setup.users(args):
-        for server in servers_of(setup.store, host=setup.host, uid=user.uid, socket=socket, now=at):
-            part = _chosen(setup, user, server, policy, at)
-            if part is not None:
-                parts.append(part)
-    if not parts:
-        where = f" of {socket}" if socket else ""
+    for server in servers:
+        with _apart(server, troubles, is_alone=len(servers) == 1):
+            part = _chosen(setup, _owner(setup, server), server, policy, at)
+            parts += [] if part is None else [part]
+    if not parts and not troubles:
+        where = f" of {canonical(args.socket)}" if args.socket else ""
         raise SnapshotNotFound(
             f"Nothing is saved{where} that could be brought back; `perdure history` lists all there is."
         )
     return parts
 
 
-def _named(setup: Setup, args: argparse.Namespace, policy: Policy) -> _Part:
+def _servers(setup: Setup, args: argparse.Namespace, at: datetime) -> list[Server]:
+    """Return the saved servers that are meant. After a boot no socket tells of their users, so the store does."""
+    socket = canonical(args.socket) if args.socket is not None else None
+    uids = [user.uid for user in setup.users(args)]
+    if setup.me.uid == 0 and (args.all_users or (socket is not None and owner_of(socket) is None)):
+        uids += saved_users(setup.store, host=setup.host, socket=socket, now=at)
+    return [
+        server
+        for uid in dict.fromkeys(uids)
+        for server in servers_of(setup.store, host=setup.host, uid=uid, socket=socket, now=at)
+    ]
+
+
+def _named(setup: Setup, args: argparse.Namespace) -> list[_Part]:
     if args.all_users:
         raise UsageError("--from names one snapshot; it does not go with --all-users.")
     socket = canonical(args.socket) if args.socket is not None else None
@@ -167,18 +211,22 @@ def _named(setup: Setup, args: argparse.Namespace, policy: Policy) -> _Part:
         server = msgspec.structs.replace(snapshot.server, socket=socket)
         snapshot = msgspec.structs.replace(snapshot, server=server)
     commands = imported_commands(snapshot, setup.config.restore.tmux_persist_flags)
-    return _Part(snapshot=snapshot, user=user, policy=msgspec.structs.replace(policy, commands=commands))
+    policy = msgspec.structs.replace(_policy(setup, args), commands=commands)
+    return [_Part(snapshot=snapshot, user=user, policy=policy)]
 
 
 def _owner(setup: Setup, server: Server) -> User:
     """Return whose panes a snapshot has; root brings back anybody's, and nobody else another's."""
     if server.uid == setup.me.uid:
         return setup.me
+    if setup.me.uid != 0:
+        raise Refused(f"The snapshot is of {server.user}: only they, or root, can bring it back.")
     found = user_by_uid(server.uid)
     if found is None:
         raise NotFound(f"The snapshot is of {server.user} (uid {server.uid}), whom this machine does not know.")
-    if setup.me.uid != 0:
-        raise UsageError(f"The snapshot is of {server.user}: only they, or root, can bring it back.")
+    if found.name != server.user:
+        # Numbers are given to others when an account is gone; what was said is not.
+        raise Refused(f"The snapshot is of {server.user}; their number {server.uid} is that of {found.name} now.")
     return found
 
 
@@ -253,7 +301,7 @@ def _announce(part: _Part, ready: Prepared, at: datetime) -> None:
 
 
 def _tell(
-    results: Sequence[tuple[Prepared, list[Outcome]]], errors: Sequence[PerdureError], args: argparse.Namespace
+    results: Sequence[tuple[Prepared, list[Outcome]]], troubles: Sequence[_Trouble], args: argparse.Namespace
 ) -> int:
     rows = [
         row_of(number, ready, outcome)
@@ -264,12 +312,13 @@ def _tell(
     summary = summary_of(results)
     if args.json:
         ids = [ready.snapshot.id for ready, _ in results]
-        print_json({"snapshot": ids[0] if ids else None, "snapshots": ids, "steps": rows, "summary": summary})
-    else:
+        answer = {"snapshot": ids[0] if ids else None, "snapshots": ids, "steps": rows, "summary": summary}
+        print_json({**answer, "errors": troubles})
+    elif results:
         _print(rows, summary, args)
-    for error in errors:
-        print(f"perdure: {error.message}", file=sys.stderr)
-    return 4 if errors or summary["failed"] else 0
+    for each in troubles:
+        print(f"perdure: {printable(f'{each.user} {each.socket}: {each.message}')}", file=sys.stderr)
+    return 4 if troubles or summary["failed"] else 0
 
 
 def _print(rows: Sequence[Row], summary: Mapping[str, int], args: argparse.Namespace) -> None:
@@ -279,9 +328,12 @@ def _print(rows: Sequence[Row], summary: Mapping[str, int], args: argparse.Names
         kept = sum(row.action == Action.KEEP for row in rows)
         print(f"Nothing to do: {counted(kept, 'pane')} there already.")
         return
-    columns = ("pane", "action", "agent", "conversation", "result", "why")
-    cells = [(row.target, row.action, row.agent, row.conversation, row.result, row.why) for row in shown]
-    print_table(columns, cells, whole=("pane", "action", "result"), spare=("conversation",))
+    columns = ("user", "pane", "action", "agent", "conversation", "result", "why")
+    cells = [(row.user, row.target, row.action, row.agent, row.conversation, row.result, row.why) for row in shown]
+    # Whose it is goes without saying where all is one user's.
+    first = 0 if len({row.user for row in shown}) > 1 else 1
+    whole = ("user", "pane", "action", "result")
+    print_table(columns[first:], [row[first:] for row in cells], whole=whole[first:], spare=("conversation",))
     for row in shown:
         if row.screen:
             print(f"\n{printable(row.target)} showed last:")

@@ -7,8 +7,12 @@ import pwd
 import sys
 from collections.abc import Callable
 
-from perdure.errors import PerdureError, UsageError
+from perdure.errors import PerdureError, UsageError, failure_of
+from perdure.model.text import decode, encode
 from perdure.model.user import User
+
+#: How a child ends whose answer is the sentence that says what went wrong.
+_SAID = 3
 
 
 def current_user() -> User:
@@ -39,12 +43,18 @@ def _user(find: Callable[[], pwd.struct_passwd]) -> User | None:
     return User(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, home=entry.pw_dir)
 
 
+#: What accounts have for a shell that nobody logs in to. Whoever has a session all the same uses another one.
+_NO_SHELLS = frozenset({"nologin", "false", "true", "sync", "halt", "shutdown"})
+
+
 def shell_of(user: User) -> str:
-    """Return the login shell of a user, as the password database has it."""
+    """Return the login shell of a user, as the password database has it; `/bin/sh` where that is none to work in."""
     try:
-        return pwd.getpwuid(user.uid).pw_shell or "/bin/sh"
+        shell = pwd.getpwuid(user.uid).pw_shell
     except KeyError:
         return "/bin/sh"
+    is_shell = os.path.isabs(shell) and os.path.basename(shell) not in _NO_SHELLS and os.access(shell, os.X_OK)
+    return shell if is_shell else "/bin/sh"
 
 
 def read_roster(path: str) -> tuple[str, ...]:
@@ -68,7 +78,8 @@ def run_as(user: User, work: Callable[[], bytes]) -> bytes:
 
     The answer crosses as bytes for the caller to parse strictly: a pickle written by a less privileged
     process would let it run code as us. Everything `work` needs must be imported before: the user may not be
-    able to read our installation.
+    able to read our installation. Raises PerdureError when `work` fails: with its sentence where it has one, and
+    a trace on standard error where it should not have happened.
     """
     import logging  # noqa: F401 - for whatever complains in the child
     import traceback  # noqa: F401
@@ -82,6 +93,8 @@ def run_as(user: User, work: Callable[[], bytes]) -> bytes:
     with os.fdopen(reader, "rb") as pipe:
         answer = pipe.read()
     _, status = os.waitpid(child, 0)
+    if os.waitstatus_to_exitcode(status) == _SAID:
+        raise PerdureError(decode(answer))
     if status != 0:
         raise PerdureError(f"Looking at {user.name}'s panes failed; see the lines above.")
     return answer
@@ -95,7 +108,12 @@ def _work_as(user: User, work: Callable[[], bytes], writer: int) -> int:
             os.setuid(user.uid)
         os.environ["HOME"] = user.home
         with os.fdopen(writer, "wb") as pipe:
-            pipe.write(work())
+            try:
+                pipe.write(work())
+            except (PerdureError, OSError) as error:
+                known = error if isinstance(error, PerdureError) else failure_of(error)
+                pipe.write(encode(known.message))
+                return _SAID
     except BaseException:
         import traceback
 

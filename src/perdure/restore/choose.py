@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -32,6 +33,15 @@ def servers_of(store: SnapshotStore, *, host: str, uid: int, socket: str | None,
     since = now - _LATELY if socket is None else datetime.min.replace(tzinfo=now.tzinfo)
     found = store.servers(host=host, uid=uid, seen_since=since)
     return found if socket is None else [server for server in found if server.socket == socket]
+
+
+def saved_users(store: SnapshotStore, *, host: str, socket: str | None, now: datetime) -> Sequence[int]:
+    """Return the uids of everybody a server of this machine is saved of: that on a socket, else any seen lately."""
+    found = store.list_snapshots()
+    if socket is None:
+        found = tuple(takewhile(lambda each: each.last_seen_at >= now - _LATELY, found))
+    uids = (each.server.uid for each in found if each.server.host == host and socket in (None, each.server.socket))
+    return list(dict.fromkeys(uids))
 
 
 def choose(lineage: Sequence[SnapshotSummary], *, now: datetime) -> Choice | None:

@@ -80,15 +80,32 @@ _PRELUDE = (
     'else shift 11; [ $# -gt 0 ] && exec /usr/bin/env -- "$@"; fi; ' + _LEAVE_SHELL
 )
 
-# What a user's shell does once it has read all its files. direnv and mise only act at a prompt, which never comes.
+# What a user's shell does once it has read all its files: it goes to where its pane is, for they may have gone elsewhere,
+# and becomes the rest of its words. direnv and mise only act at a prompt, which never comes.
 _BECOME = (
+    r'{ \cd -- "$1" || :; } >/dev/null 2>&1; shift; '
     "for hook in _direnv_hook _mise_hook; do "
-    'if command -v "$hook" >/dev/null 2>&1; then "$hook"; fi; done; '
-    r'\exec /usr/bin/env -- "$@"'
+    'if command -v "$hook" >/dev/null 2>&1; then "$hook" || :; fi; done; '
+    r'\exec "$@"'
 )
 _BECOME_IN_FISH = (
+    "builtin cd -- $argv[2] >/dev/null 2>&1; "
     "for hook in __direnv_export_eval __mise_env_eval; if functions -q $hook; $hook; end; end; "
-    "exec /usr/bin/env -- $argv[2..-1]"
+    "exec $argv[3..-1]"
+)
+
+# What that is: a shell that lays the pane's variables over what those files gave, and becomes the program.
+# - Variables that are nobody else's business come through a file, for everybody may read the words of a process. What
+#   stands in it is never a program's text: names are checked, and values only assigned.
+# - A PATH only goes before the one there is: what it leads to may be gone, and be in another place now.
+_LAY = (
+    'private_=$1; shift; if [ -s "$private_" ]; then while IFS= read -r name_ && IFS= read -r value_; do '
+    'case "$name_" in ""|[0-9]*|*[!A-Za-z0-9_]*) ;; *) export "$name_=$value_";; esac; '
+    'done <"$private_"; true >"$private_"; fi 2>/dev/null; '
+    'case "$1" in PATH=*) laid_=${1#PATH=} rest_=$PATH:; shift; '
+    'while [ -n "$rest_" ]; do each_=${rest_%%:*} rest_=${rest_#*:}; '
+    'case ":$laid_::" in *":$each_:"*) ;; *) laid_=$laid_:$each_;; esac; done; export PATH="$laid_";; esac; '
+    'exec /usr/bin/env -- "$@"'
 )
 
 # - The user's shells become the program, so that only this one waits for it, and in any shell the same is done after.
@@ -97,14 +114,9 @@ _BECOME_IN_FISH = (
 # - bash is the /bin/sh of many systems, and leaves a script when Ctrl-C ended a job of it, trap or no trap (with one, it
 #   forgets the status). What is to be done after is then done on the way out.
 # - What a signal ended has not put its terminal right.
-# - Variables that are nobody else's business come through a file, for everybody may read the words of a process. What
-#   stands in it is never a program's text: names are checked, and values only assigned.
 _RUN = (
     "status=$5 shell=$6 name=$7 again=$8; shift 11; "
-    'private=${status%.status}.private; if [ -n "$status" ] && [ -s "$private" ]; then '
-    "while IFS= read -r name_ && IFS= read -r value_; do "
-    'case "$name_" in ""|[0-9]*|*[!A-Za-z0-9_]*) ;; *) export "$name_=$value_";; esac; '
-    'done <"$private"; true >"$private"; unset name_ value_; fi 2>/dev/null; '
+    f'set -- "$PWD" /bin/sh -c \'{_LAY}\' perdure "${{status:+${{status%.status}}.private}}" "$@"; '
     '[ -x "$shell" ] || shell=${SHELL:-/bin/sh}; '
     "after() { trap - EXIT; set +m; "
     'if [ "$code" -gt 128 ]; then stty sane; '
@@ -154,7 +166,8 @@ def command(start: Start) -> tuple[str, ...]:
         _end(start),
         _RUN if runs else "",
         str(len(start.environ)),
-        *(f"{name}={value}" for name, value in start.environ.items()),
+        # PATH first: it is looked for there.
+        *(f"{name}={start.environ[name]}" for name in sorted(start.environ, key=lambda name: name != "PATH")),
         *_before(start.argv, stays=start.stays),
         *start.argv,
     )
