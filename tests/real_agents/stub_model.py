@@ -164,6 +164,7 @@ def _obey(orders: Orders, request: Request, number: int, attempt: int, tokens: i
         text = orders.say if orders.say is not None else f"STUB-DONE {number}: {said}"
         return Answer(number=number, text=text, tokens=tokens, slow=orders.slow)
     text = orders.say if orders.say is not None else f"STUB-REPLY {number}: {orders.said[:60]}"
+    text += "".join(f"\n\nline {line + 1}" for line in range(orders.long))
     return Answer(number=number, text=text, tokens=tokens, delay=orders.delay, slow=orders.slow)
 
 

@@ -31,8 +31,8 @@ def test_any_input_reaches_its_tool(value: dict[str, Any]) -> None:
 
 
 def test_several_orders_are_taken_apart() -> None:
-    orders = parse("a [[delay=1.5]]b [[slow=2]] [[usage=7]] [[escalate]] [[error=503*3]] c")
-    assert orders == Orders(said="a b c", delay=1.5, slow=2.0, usage=7, escalate=True, status=503, times=3)
+    orders = parse("a [[delay=1.5]]b [[slow=2]] [[long=9]] [[usage=7]] [[escalate]] [[error=503*3]] c")
+    assert orders == Orders(said="a b c", delay=1.5, slow=2.0, long=9, usage=7, escalate=True, status=503, times=3)
 
 
 @pytest.mark.parametrize("text", ["[[ -f x ]] && true", "[[delay=3", "[[unknown=3]]", "a[[0]]"])
