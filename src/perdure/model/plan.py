@@ -129,6 +129,8 @@ class Restore(Struct, frozen=True, kw_only=True):
     making: frozenset[str] = frozenset()
     #: Where it puts windows, `Plan.links` of every run of it: an index may have been somebody else's.
     links: tuple[Link, ...] = ()
+    #: Panes it makes whose own words tell whose they are; of others only the place does.
+    worded: frozenset[str] = frozenset()
     ended_at: datetime | None = None
     #: By pane of the snapshot, as far as they are known.
     outcomes: Mapping[str, Outcome] = {}

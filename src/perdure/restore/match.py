@@ -36,6 +36,8 @@ class Begun(Struct, frozen=True, kw_only=True):
     making: frozenset[str] = frozenset()
     #: Where it was going to put windows, when that is not where they were.
     links: tuple[Link, ...] = ()
+    #: Panes it started with words that tell whose they are, though they are only shells.
+    worded: frozenset[str] = frozenset()
     #: Living panes that carry its words, and the pane of the snapshot each is for.
     marked: Mapping[str, str] = {}
 
@@ -188,7 +190,7 @@ class _Matching:
     def _is_plain(self, window: str) -> bool:
         """Whether a window that a restore makes may begin with a pane that has no words of ours."""
         first = next((pane for pane in self._then[window] if pane.id in self._begun.making), None)
-        return first is None or _needs_no_words(first)
+        return first is None or self._needs_no_words(first)
 
     # Panes
 
@@ -216,17 +218,17 @@ class _Matching:
                 at = places[0] + 1 if places else at
                 continue
             is_begun = pane.id in self._begun.making
-            if (lived_on and not is_begun) or (is_begun and not _needs_no_words(pane)):
+            if (lived_on and not is_begun) or (is_begun and not self._needs_no_words(pane)):
                 continue
             if at < len(now) and now[at].id not in taken:
                 found[pane.id] = now[at].id
                 at += 1
         return found
 
-
-def _needs_no_words(pane: Pane) -> bool:
-    """Whether a restored pane may be a plain shell, without anything in its words that tells whose it is."""
-    return pane.dead or (pane.identity is None and pane.program is None)
+    def _needs_no_words(self, pane: Pane) -> bool:
+        """Whether a restored pane may be a plain shell, without anything in its words that tells whose it is."""
+        is_plain = pane.dead or (pane.identity is None and pane.program is None)
+        return is_plain and pane.id not in self._begun.worded
 
 
 def chosen_indexes(saved: Topology, begun: Begun) -> dict[tuple[str, str], int]:

@@ -89,7 +89,7 @@ def plan(snapshot: Snapshot, living: Living, adapters: Mapping[str, AgentAdapter
     saved = snapshot.topology
     begun = _begun(snapshot, living)
     there = match(saved, living.topology, begun)
-    unfinished = begun.making & (there.sessions.keys() | there.windows.keys() | there.panes.keys())
+    unfinished = _unfinished(begun, there, living.topology)
     sessions, panes = _wanted(saved, policy)
     windows = {pane.window for pane in saved.panes if pane.id in panes}
     decide = _Decider(snapshot, living, adapters, policy, panes, there, unfinished)
@@ -150,7 +150,17 @@ def _begun(snapshot: Snapshot, living: Living) -> Begun:
     steps = {n: pane.id for n, (_, pane) in enumerate(targets(snapshot.topology), 1)}
     numbers = {pane.id: step_in(pane.start_command, restore.id) for pane in living.topology.panes}
     marked = {now: steps[n] for now, n in numbers.items() if n in steps and steps[n] in restore.making}
-    return Begun(making=restore.making, links=restore.links, marked={**living.made, **marked})
+    return Begun(making=restore.making, links=restore.links, worded=restore.worded, marked={**living.made, **marked})
+
+
+def _unfinished(begun: Begun, there: There, living: Topology | None) -> frozenset[str]:
+    """What an interrupted restore made. A session without a window of it is somebody else's, of the same name."""
+    if living is None:
+        return frozenset()
+    windows = {there.windows[id] for id in begun.making if id in there.windows} | placeholders(living)
+    sessions = {link.session for link in living.links if link.window in windows}
+    made = {id for id, now in there.sessions.items() if now in sessions}
+    return begun.making & (made | there.windows.keys() | there.panes.keys())
 
 
 class _Placing:

@@ -41,6 +41,8 @@ from perdure.tmux.parse import read_process
 _TEMPORARY = "perdure-restore-"
 #: How long panes may take to print what they were handed, in seconds.
 _PATIENCE = 10.0
+#: How often it is looked whether they have.
+_INTERVAL = 0.01
 
 
 class Journal(SnapshotStore, RestoreJournal, Protocol):
@@ -185,6 +187,8 @@ class _Run:
         self._outcomes: dict[str, Outcome] = {}
         #: The run of the server everything is made on, once it answers.
         self._process: ServerProcess | None = None
+        #: Panes that are started with words that name their step.
+        self._worded: frozenset[str] = frozenset()
         begun = prepared.living.interrupted
         self._id = begun.id if begun is not None else os.urandom(8).hex()
         self._began_at = begun.began_at if begun is not None else ground.now()
@@ -222,7 +226,7 @@ class _Run:
 
     def _clean_up(self) -> None:
         """Remove what the panes were handed, once they have taken it; what is left behind goes some other day."""
-        printed = wait_until(lambda: not self._scratch.unprinted(), _PATIENCE)
+        printed = wait_until(lambda: not self._scratch.unprinted(), _PATIENCE, every=_INTERVAL)
         if printed:
             self._scratch.remove()
         state_dir = self._ground.state_dir_of(self._prepared.user)
@@ -245,6 +249,7 @@ class _Run:
                 process=process,
                 making=making,
                 links=(*(begun.links if begun else ()), *self._plan.links),
+                worded=self._worded | (begun.worded if begun else frozenset()),
             )
         )
 
@@ -266,6 +271,9 @@ class _Run:
             )
             if text is not None:
                 texts[step.n] = text
+        self._worded = frozenset(
+            step.pane for step in self._new_steps() if step.n in texts and step.action is not Action.DEAD
+        )
         gates = {step.n for step in self._new_steps() if starts_an_agent(step)}
         # What an interrupted restore has left for a pane that has not begun to print is still to be printed.
         self._texts = frozenset(texts) | self._scratch.unprinted()
