@@ -15,7 +15,8 @@ _LINK = rf"\x1b\]8;[^{_CONTROLS}]*(?:\x1b\\|\x07)"
 # their end, CSI with its final character, and the short ones.
 _OTHER = rf"\x1b[\]PX^_][^{_CONTROLS}]*(?:\x1b\\|\x07)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[ -/]+[0-~]|\x1b[0-OQ-WYZ\\`-~]"
 _PART = re.compile(rf"(?P<kept>{_SGR}|{_LINK}|[\n\t])|{_OTHER}|[{_CONTROLS}]")
-# Where one of these may begin. Lines are many, and a single set of characters is searched for much faster.
+_COLOUR = re.compile(_SGR)
+# Where anything but a newline and a tab may begin: a single set of characters is searched for much faster.
 _BEGIN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 _PLAIN = "\x1b[m\x1b]8;;\x1b\\"
@@ -50,6 +51,8 @@ def below_marker(lines: Sequence[str]) -> tuple[str, ...]:
 def harmless(text: bytes) -> str:
     """Return captured text with no control character but newline and tab, and no sequence but colours and links."""
     raw = text.decode(errors="replace")
+    if not _BEGIN.search(_COLOUR.sub("", raw)):
+        return raw  # nothing but colours, as most of what is ever captured
     kept, at = [], 0
     while begin := _BEGIN.search(raw, at):
         part = _PART.match(raw, begin.start())
