@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from types import FrameType
 
-from bench.measures import bound, clients, cold, hook, memory, startup, warm
+from bench.measures import batch, bound, clients, cold, hook, memory, restores, startup, warm
 from bench.report import report
 from bench.results import Case, Results, this_machine, write
 from bench.sandbox import BenchFailed, Sandbox, sandbox
-from bench.servers import SHAPES, Shape, serve
+from bench.servers import SHAPES, Server, Shape, serve
 from bench.targets import judge
-from bench.timing import interleave
+from bench.timing import Timing, interleave
+from bench.vacant import Vacant, vacate
 
 LATEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results", "latest.json")
 
@@ -40,12 +41,33 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _measure(place: Sandbox, args: argparse.Namespace) -> Results:
     machine = this_machine(place.environ)
     cases = tuple([_case(place, shape, panes, args) for shape in args.shapes for panes in args.sizes])
-    return Results(machine=machine, rounds=args.rounds, width=args.width, cases=cases, verdicts=judge(cases))
+    return Results(
+        machine=machine,
+        rounds=args.rounds,
+        restores=args.restores,
+        width=args.width,
+        cases=cases,
+        verdicts=judge(cases),
+    )
 
 
 def _case(place: Sandbox, shape: Shape, panes: int, args: argparse.Namespace) -> Case:
     print(f"{shape.name}, {panes} panes …", file=sys.stderr, flush=True)
-    with serve(place, shape, panes, args.width) as server, ExitStack() as stack:
+    with serve(place, shape, panes, args.width) as server:
+        timings = _saves(server, place, args.rounds)
+        counted, peaks = clients.of_saves(server, place), memory.of_saves(server, place)
+        vacant = vacate(server, shape, place)
+    return Case(
+        shape=shape.name,
+        panes=panes,
+        timings={**timings, **_restores(vacant, args.restores)},
+        clients={**counted, **clients.of_restores(vacant, place)},
+        memory={**peaks, **memory.of_restores(vacant)},
+    )
+
+
+def _saves(server: Server, place: Sandbox, rounds: int) -> dict[str, Timing]:
+    with ExitStack() as stack:
         steps = {
             **bound.steps(server),
             **hook.steps(place),
@@ -53,18 +75,20 @@ def _case(place: Sandbox, shape: Shape, panes: int, args: argparse.Namespace) ->
             **cold.steps(server, place),
             **warm.steps(server, place, stack),
         }
-        return Case(
-            shape=shape.name,
-            panes=panes,
-            timings=interleave(steps, args.rounds),
-            clients=clients.count(server, place),
-            memory=memory.peaks(server, place),
-        )
+        return interleave(steps, rounds)
+
+
+def _restores(vacant: Vacant, rounds: int) -> dict[str, Timing]:
+    with ExitStack() as stack:
+        return interleave({**batch.steps(vacant), **restores.steps(vacant, stack)}, rounds)
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure saves of private tmux servers.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Measure saves and restores of private tmux servers."
+    )
     parser.add_argument("--rounds", type=_count, default=15, help="how often each thing is measured (15)")
+    parser.add_argument("--restores", type=_count, default=7, metavar="ROUNDS", help="the same for each restore (7)")
     parser.add_argument("--sizes", type=_sizes, default=[10, 50, 200], metavar="N,…", help="panes (10,50,200)")
     parser.add_argument("--shapes", type=_shapes, default=list(SHAPES.values()), metavar="S,…", help=",".join(SHAPES))
     parser.add_argument("--width", type=_count, default=60, help="columns of what the panes have printed (60)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bench import targets
-from bench.measures import startup
+from bench.measures import batch, restores, startup
 from bench.measures.bound import LIST_PANES
 from bench.results import Case, Results, Verdict
 from bench.servers import LINES, SHAPES
@@ -26,8 +26,8 @@ def _head(run: Results) -> str:
     machine = run.machine
     where = f"{machine.system}, {machine.cpus} CPUs, load {machine.load:.2f}, Python {machine.python}, {machine.tmux}"
     return f"""{where}.
-{run.rounds} rounds, panes with {LINES} lines of {run.width} columns.
-Ratios are to `{LIST_PANES}` in the same rounds. Others on terminals here, which a save reads too: {machine.others}."""
+{run.rounds} rounds, {run.restores} of restores, panes with {LINES} lines of {run.width} columns.
+Ratios are to `{LIST_PANES}` in the same rounds, those of restores to `{batch.BATCH}`. Others on terminals here, which a save reads too: {machine.others}."""
 
 
 def _times(shape: str, cases: Sequence[Case]) -> Iterator[str]:
@@ -38,9 +38,15 @@ def _times(shape: str, cases: Sequence[Case]) -> Iterator[str]:
         judged = {verdict.what: verdict for verdict in targets.ratios(case)}
         for place, (what, timing) in enumerate(case.timings.items()):
             times = f"{_ms(timing.median)} {_ms(timing.minimum)}"
-            ratios = f"{case.ratio(what, LIST_PANES):6.1f}x {case.least_ratio(what, LIST_PANES):7.1f}x"
+            ratios = _ratios(case, what)
             row = f"{'' if place else case.panes:>5}  {what:<{width}} {times} {ratios}   {_target(judged.get(what))}"
             yield f"  {row}".rstrip()
+
+
+def _ratios(case: Case, what: str) -> str:
+    if what in (batch.BATCH, *restores.ALL):
+        return f"{case.ratio(what, batch.BATCH):6.2f}x {case.least_ratio(what, batch.BATCH):7.2f}x"
+    return f"{case.ratio(what, LIST_PANES):6.1f}x {case.least_ratio(what, LIST_PANES):7.1f}x"
 
 
 def _clients(cases: Sequence[Case]) -> Iterator[str]:
@@ -72,7 +78,7 @@ def _foot(verdicts: Sequence[Verdict]) -> str:
     missed = [verdict for verdict in verdicts if not verdict.ok]
     told = f"{len(verdicts) - len(missed)} of {len(verdicts)} targets reached."
     if not any(verdict.panes >= targets.PANES for verdict in verdicts):
-        told += f" Times are judged from {targets.PANES} panes on."
+        told += f" Times of saves are judged from {targets.PANES} panes on."
     lines = [
         f"  missed: {each.shape}, {each.panes} panes, {each.what}: {each.value:.2f} > {each.limit:g}" for each in missed
     ]

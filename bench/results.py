@@ -34,7 +34,7 @@ class Case(Struct, frozen=True, kw_only=True):
     shape: str
     panes: int
     timings: Mapping[str, Timing]
-    #: tmux clients a save started.
+    #: tmux clients a save or a restore started.
     clients: Mapping[str, int]
     #: Peak memory in KiB.
     memory: Mapping[str, int]
@@ -67,7 +67,9 @@ class Results(Struct, frozen=True, kw_only=True):
     """One run."""
 
     machine: Machine
+    #: How often each save was measured, and each restore.
     rounds: int
+    restores: int
     #: Columns of the lines the panes have printed.
     width: int
     cases: tuple[Case, ...]

@@ -25,7 +25,8 @@ while [ $i -lt {half} ]; do
     printf '   %s %d {words}\\n' "$TMUX_PANE" $i
     i=$((i + 1))
 done
-exec sh
+PATH={folder}:$PATH
+exec env -- -sh
 """
 
 # Whatever a shell that is still starting may change: when two looks agree, the server has come to rest.
@@ -100,11 +101,14 @@ def serve(sandbox: Sandbox, shape: Shape, panes: int, width: int) -> Iterator[Se
 
 def _fill(sandbox: Sandbox, width: int) -> str:
     """Return the script every pane runs: it prints, and becomes an idle shell."""
-    path = os.path.join(sandbox.directory("fill"), "fill.sh")
+    folder = sandbox.directory("fill")
+    path = os.path.join(folder, "fill.sh")
+    # A login shell is one whose name begins with a dash, as that of every shell tmux starts by itself.
+    os.symlink("/bin/sh", os.path.join(folder, "-sh"))
     # What stands before the words takes about ten columns.
     words = (_WORDS * (width // len(_WORDS) + 1))[: max(0, width - 10)]
     with open(path, "w", encoding="ascii") as file:
-        file.write(_FILL.format(half=LINES // 2, words=words))
+        file.write(_FILL.format(half=LINES // 2, words=words, folder=folder))
     return path
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
-from bench.measures import cold, warm
+from bench.measures import cold, restores, warm
+from bench.measures.batch import BATCH
 from bench.measures.bound import LIST_PANES
 from bench.results import Case, Verdict
 
 #: Multiples of the lower bound, for servers of this many panes and more: below, starting Python is most of a save.
 PANES = 200
 RATIOS = {cold.SAVE: 20.0, cold.SAVE_SCROLLBACK: 25.0, warm.WARM: 6.0}
-#: tmux clients of a save, however many panes there are.
-CLIENTS = {cold.SAVE: 1, cold.SAVE_SCROLLBACK: 2}
+#: Multiples of the batch that makes the same panes, for servers of any size.
+RESTORES = {restores.WARM: 1.5, restores.WARM_SCROLLBACK: 2.0}
+#: tmux clients of a save and of a restore, however many panes there are.
+CLIENTS = {cold.SAVE: 1, cold.SAVE_SCROLLBACK: 2, restores.COLD: 3, restores.COLD_SCROLLBACK: 3}
 #: Time per pane as a multiple of that of the next smaller server: 1 is linear, the rest is for noise.
 GROWTH = 1.1
 GROWING = (warm.WARM, cold.SAVE, cold.SAVE_SCROLLBACK)
@@ -24,6 +27,8 @@ def ratios(case: Case) -> Iterator[Verdict]:
     for what, limit in RATIOS.items():
         if case.panes >= PANES:
             yield _verdict(case, what, case.ratio(what, LIST_PANES), limit)
+    for what, limit in RESTORES.items():
+        yield _verdict(case, what, case.ratio(what, BATCH), limit)
 
 
 def clients(case: Case) -> Iterator[Verdict]:
