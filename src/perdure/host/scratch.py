@@ -21,6 +21,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from perdure.errors import PerdureError
+from perdure.host.directories import make_private
 from perdure.host.users import run_as
 from perdure.model.text import decode, encode
 from perdure.model.user import User
@@ -80,6 +81,10 @@ class Scratch:
         """
         self._as_user(lambda: self._release(steps))
 
+    def forget(self, *steps: int) -> None:
+        """Remove the texts and statuses of steps whose panes are gone, before they are made anew."""
+        self._as_user(lambda: _forget(self.directory, steps))
+
     def waiting(self) -> set[int]:
         """Return the steps whose gate is there, whether or not a pane waits at it."""
         return {n for n, kind, _ in self._look() if kind in (Kind.GATE, Kind.OPEN)}
@@ -108,7 +113,7 @@ class Scratch:
     ) -> bytes:
         """Return what went wrong, b"" for nothing: an exception would not leave the process that is another user's."""
         try:
-            _make_private(encode(self.directory))
+            make_private(encode(self.directory))
             with _opened(self.directory) as directory:
                 for n, content in files.items():
                     _write(directory, n, Kind.TEXT, content)
@@ -168,17 +173,6 @@ def _opened(directory: str) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
-
-
-def _make_private(path: bytes) -> None:
-    """Make a directory with all those above it that are missing, none of them for others."""
-    try:
-        os.mkdir(path, 0o700)
-    except FileExistsError:
-        return
-    except FileNotFoundError:
-        _make_private(os.path.dirname(path))
-        os.mkdir(path, 0o700)
 
 
 def _lines(variables: Mapping[str, str]) -> bytes:
@@ -283,6 +277,14 @@ def _remove(path: str, without: Kind | None = None) -> None:
                 with suppress(OSError):
                     os.unlink(name, dir_fd=directory)
         os.rmdir(encode(path))
+
+
+def _forget(path: str, steps: Collection[int]) -> None:
+    with suppress(FileNotFoundError), _opened(path) as directory:
+        for n in steps:
+            for kind in (Kind.TEXT, Kind.STATUS):
+                with suppress(FileNotFoundError):
+                    os.unlink(f"{n}.{kind}", dir_fd=directory)
 
 
 def _has_reader(directory: int, name: str) -> bool:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from perdure.agents import roster
 from perdure.errors import PerdureError, ScrollbackNotFound, SnapshotDamaged, Unanswered
+from perdure.host.directories import make_for
 from perdure.host.lock import held
 from perdure.host.processes import read_processes
 from perdure.host.scope import outside_service
@@ -194,7 +195,8 @@ class _Run:
         self._began_at = begun.began_at if begun is not None else ground.now()
         self._scratch = Scratch(ground.state_dir_of(prepared.user), self._id, prepared.user)
         #: What an interrupted restore was going to make, and nobody asks for this time: it stays open for that.
-        self._others = begun.making - self._plan.making - self._plan.unfinished if begun is not None else frozenset()
+        others = begun.making - self._plan.making - self._plan.unfinished if begun is not None else frozenset()
+        self._others = others if others & self._panes.keys() else frozenset()
 
     def run(self) -> list[Outcome]:
         """Make, start, verify; return an outcome for each step, in their order."""
@@ -278,6 +280,8 @@ class _Run:
         # What an interrupted restore has left for a pane that has not begun to print is still to be printed.
         self._texts = frozenset(texts) | self._scratch.unprinted()
         private = {step.n: step.private for step in self._new_steps() if step.private}
+        # Of a pane that was made before and is gone, what it left behind says nothing about the new one.
+        self._scratch.forget(*(step.n for step in self._new_steps()))
         if texts or gates or private:
             self._scratch.prepare(texts, gates, private)
 
@@ -307,6 +311,9 @@ class _Run:
 
     def _control(self, topology: Topology | None) -> Control:
         user = self._prepared.user
+        if topology is None:
+            # After a boot /tmp is empty, and a server does not make the directory it is to listen in.
+            make_for(user, os.path.dirname(self._plan.server.socket))
         return Control(
             self._plan.server.socket,
             user,

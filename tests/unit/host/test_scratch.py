@@ -101,6 +101,17 @@ def test_what_was_printed_and_who_waits_outlive_a_second_preparation(scratch: Sc
     assert os.lstat(scratch.path(2, Kind.GATE)).st_ino == gate
 
 
+def test_what_a_pane_that_is_gone_left_behind_is_forgotten(scratch: Scratch) -> None:
+    scratch.prepare({1: b"one", 2: b"two"}, [1])
+    for n in (1, 2):
+        with open(scratch.path(n, Kind.STATUS), "w") as file:
+            file.write("3\n")
+
+    scratch.forget(1, 7)
+
+    assert (scratch.unprinted(), scratch.statuses(), scratch.waiting()) == ({2}, {2: 3}, {1})
+
+
 def test_a_text_that_was_never_finished_is_written_again(scratch: Scratch) -> None:
     scratch.prepare({}, [])
     write(scratch.path(1, Kind.NEW), "ha")
