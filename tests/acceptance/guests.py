@@ -96,6 +96,11 @@ class Guest:
         """Run tmux as this user."""
         return self.run("tmux", "-u", "-f", "/dev/null", *words)
 
+    def sit_down(self) -> None:
+        """Begin a session with a shell in it that has printed something."""
+        self.tmux("new-session", "-d", "-s", "desk", "-c", "/", "/bin/sh")
+        wait_for(lambda: self.shown("desk"), "a prompt")
+
     def work(self, session: str, *words: str) -> None:
         """Begin a session with a shell, and an agent beside it that has been asked something."""
         self.tmux("new-session", "-d", "-s", session, "-c", self.home, "/bin/sh")

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import stat
 
+from perdure.errors import PerdureError
+from perdure.host.users import run_as
 from perdure.model.text import encode
+from perdure.model.user import User
 
 
 def nearest(path: str, home: str) -> str:
@@ -21,6 +24,35 @@ def nearest(path: str, home: str) -> str:
     if path.startswith("/") and not path.strip("/"):
         return "/"
     return home if is_directory(home) else "/"
+
+
+def make_private(path: bytes) -> None:
+    """Make a directory with all those above it that are missing, none of them for others. Raises OSError."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        make_private(os.path.dirname(path))
+        os.mkdir(path, 0o700)
+
+
+def make_for(user: User, path: str) -> None:
+    """Make a directory that may be missing, as `user` and for them alone. Raises PerdureError."""
+
+    def work() -> bytes:
+        try:
+            make_private(encode(path))
+        except OSError as error:
+            raise PerdureError(f"{path} cannot be made: {error.strerror or error}.") from error
+        return b""
+
+    if os.path.lexists(encode(path)):
+        return
+    if os.geteuid() == user.uid:
+        work()
+    else:
+        run_as(user, work)
 
 
 def is_directory(path: str) -> bool:

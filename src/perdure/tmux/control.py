@@ -255,7 +255,11 @@ def _start(
     holder = owner_of(socket)
     if holder not in (None, owner.uid):
         # Whoever listens there would be handed the environment, and the words of every program.
-        raise Refused(f"Refused: {socket} belongs to uid {holder}, not to {owner.name} (uid {owner.uid}).")
+        raise _refusal(socket, holder, owner)
+    directory = os.path.dirname(socket)
+    if holder is None and (keeper := owner_of(directory)) not in (None, 0, owner.uid):
+        # Whoever owns the directory could put a socket of their own in the place of the server's.
+        raise _refusal(directory, keeper, owner)
     address, environ = _address(socket, owner, environ)
     command = ["-C", "new-session", "-E", "-s", name, "-n", "perdure", "-x", "80", "-y", "24"]
     command += ["-f", "no-output,ignore-size", *_WATCHING, str(os.getpid())]
@@ -273,6 +277,10 @@ def _start(
         stderr=subprocess.STDOUT,
         prefix=prefix,
     )
+
+
+def _refusal(path: str, holder: int | None, owner: User) -> Refused:
+    return Refused(f"Refused: {path} belongs to uid {holder}, not to {owner.name} (uid {owner.uid}).")
 
 
 def _address(socket: str, owner: User, environ: Mapping[str, str]) -> tuple[tuple[str, str], Mapping[str, str]]:
