@@ -24,7 +24,7 @@ from perdure.model.digest import digest_of
 from perdure.model.plan import AGENT_ACTIONS, Action, Outcome, Plan, Restore, Result, Step
 from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture, Miss, Missed, Snapshot
-from perdure.model.topology import Pane, Session, Topology
+from perdure.model.topology import Pane, Topology
 from perdure.model.user import User
 from perdure.ports import RestoreJournal, SnapshotStore
 from perdure.restore.build import Builder, Built, Pieces
@@ -35,11 +35,9 @@ from perdure.restore.stage import RealStage, World
 from perdure.restore.starting import Candidate, Starter
 from perdure.snapshots.ask import Question
 from perdure.snapshots.look import Looked, Surroundings, look
-from perdure.tmux.control import Control
+from perdure.tmux.control import TEMPORARY, Control
 from perdure.tmux.parse import read_process
 
-#: How the sessions begin that only last as long as their restore.
-_TEMPORARY = "perdure-restore-"
 #: How long panes may take to print what they were handed, in seconds.
 _PATIENCE = 10.0
 #: How often it is looked whether they have.
@@ -306,7 +304,6 @@ class _Run:
                 # Another server answers than the one the plan was made for: its ids mean something else there.
                 raise Unanswered(f"The server on {self._plan.server.socket} was replaced by another meanwhile.")
             self._note_beginning(self._process)
-            control.ask([_ending(session) for session in topology.sessions if _is_left(session)] if topology else [])
             return builder.build(control)
 
     def _control(self, topology: Topology | None) -> Control:
@@ -318,7 +315,7 @@ class _Run:
             self._plan.server.socket,
             user,
             # A name of its own: that of an interrupted run may not be gone yet.
-            f"{_TEMPORARY}{self._id}-{os.urandom(3).hex()}",
+            f"{TEMPORARY}{self._id}-{os.urandom(3).hex()}",
             environ=self._ground.environ_of(user),
             timeout=self._ground.around.config.tmux.timeout_seconds,
             prefix=outside_service(user) if topology is None else (),
@@ -445,13 +442,3 @@ def _process(control: Control) -> ServerProcess | None:
     """Which server answers."""
     reply = control.ask([("display-message", "-p", "#{pid} #{start_time} #{version}")])[0]
     return read_process(reply.lines[0].encode()) if reply.lines else None
-
-
-def _is_left(session: Session) -> bool:
-    """Say whether a session is what an interrupted restore spoke through, and has not gone yet."""
-    return session.name.startswith(_TEMPORARY)
-
-
-def _ending(session: Session) -> tuple[str, ...]:
-    """Return the command that ends a session, unless somebody is in it."""
-    return ("if-shell", "-F", "-t", f"{session.id}:", "#{session_attached}", "", f"kill-session -t '{session.id}'")
