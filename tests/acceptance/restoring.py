@@ -17,7 +17,7 @@ from typing import Any
 from tests.acceptance.kit import only_json, wait_for
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
-from tests.tmux_server import PATIENCE, TmuxServer
+from tests.tmux_server import PATIENCE, TmuxFailed, TmuxServer
 
 #: Everything that is compared, as a tree of plain values without a single id of tmux's.
 Picture = dict[str, Any]
@@ -78,8 +78,13 @@ def await_same(before: Picture, tmux: TmuxServer, leaving: Sequence[str] = ()) -
     found = ["not looked yet"]
 
     def is_same() -> bool:
-        now = {name: each for name, each in picture(tmux).items() if name not in leaving}
-        found[:] = differences(before, now)
+        try:
+            now = picture(tmux)
+        except TmuxFailed as error:
+            # Something has gone between two questions about it.
+            found[:] = [str(error)]
+            return False
+        found[:] = differences(before, {name: each for name, each in now.items() if name not in leaving})
         return not found
 
     with suppress(AssertionError):
