@@ -17,10 +17,12 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import psutil
+
 from perdure.model.screen import State
 from perdure.restore.replay import below_marker
 from tests.real_agents.agents import PROGRAMS
-from tests.real_agents.kit import SYSTEM_PATH, Agent, Stage
+from tests.real_agents.kit import PATIENCE, SYSTEM_PATH, Agent, Stage
 from tests.real_agents.seeing import wait_until
 from tests.real_agents.stub_model import Seen
 
@@ -100,6 +102,14 @@ class Back(NamedTuple):
     def row(self, agent: Agent) -> Any:
         """Return the step of an agent's pane."""
         return next(row for row in self.said["steps"] if row["target"] == self.targets[agent])
+
+
+def crash(stage: Stage, agents: Iterable[Agent]) -> None:
+    """Kill the server with -9, and wait until nothing is left that may still write: some do as they end."""
+    # A daemon has no terminal, and stays.
+    left = [process for agent in agents for process in agent.tree() if process.terminal() is not None]
+    stage.tmux.kill9()
+    assert not psutil.wait_procs(left, PATIENCE)[1]
 
 
 def targets_of(agents: Iterable[Agent]) -> dict[Agent, str]:
