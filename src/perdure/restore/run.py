@@ -35,7 +35,8 @@ from perdure.restore.stage import RealStage, World
 from perdure.restore.starting import Candidate, Starter
 from perdure.snapshots.ask import Question
 from perdure.snapshots.look import Looked, Surroundings, look
-from perdure.tmux.control import TEMPORARY, Control
+from perdure.tmux.control import Control
+from perdure.tmux.names import TEMPORARY
 from perdure.tmux.parse import read_process
 
 #: How long panes may take to print what they were handed, in seconds.

@@ -13,6 +13,7 @@ from perdure.model.server import Server
 from perdure.model.snapshot import Miss, Missed
 from perdure.ports import SnapshotStore
 from perdure.snapshots.look import Looked
+from perdure.snapshots.passing import without_temporary
 from perdure.snapshots.retention import doomed, horizon
 
 _PRUNE_EVERY = timedelta(hours=1)
@@ -48,7 +49,10 @@ def save(looked: Sequence[Looked | Missed], store: SnapshotStore) -> list[SaveRe
 
 
 def _saved(looked: Looked, store: SnapshotStore) -> SaveResult:
-    capture = looked.capture
+    capture = without_temporary(looked.capture)
+    if not capture.topology.sessions:
+        message = f"The server on {capture.server.socket} has nothing but a restore at work."
+        return _kept(Missed(server=capture.server, reason=Miss.EMPTY, message=message), store)
     saved = store.save_snapshot(capture, looked.scrollback)
     topology = capture.topology
     counts = (len(topology.sessions), len(topology.windows), len(topology.panes), topology.agents)

@@ -1,8 +1,11 @@
-"""A program's name as tmux shows it."""
+"""Names: a program's as tmux shows it, and that of our own sessions."""
 
 from __future__ import annotations
 
 from perdure.model.text import decode, encode
+
+#: How the names of sessions begin that only last as long as a restore speaks through them.
+TEMPORARY = "perdure-restore-"
 
 # What C's isalnum and ispunct know: tmux takes anything else off the end of a name, the bytes of an é too.
 _NOT_SOLID = bytes(byte for byte in range(256) if not 0x21 <= byte <= 0x7E)

@@ -143,3 +143,25 @@ def test_days_begin_where_the_configuration_says(store: Store) -> None:
     prune(store, Config(), at(month))
     assert prune(store, Config(zone="Pacific/Auckland"), at(month + HOUR)) == 0
     assert prune(store, Config(zone="UTC"), at(month + 2 * HOUR)) == 1
+
+
+def test_what_a_restore_speaks_through_is_not_kept(store: Store) -> None:
+    own = a_capture()
+    session, window, link, pane = (getattr(own.topology, name)[0] for name in ("sessions", "windows", "links", "panes"))
+    passing = {
+        "sessions": msgspec.structs.replace(session, id="$9", name="perdure-restore-0123-ab"),
+        "windows": msgspec.structs.replace(window, id="@9"),
+        "links": msgspec.structs.replace(link, session="$9", window="@9"),
+        "panes": msgspec.structs.replace(pane, id="%9", window="@9"),
+    }
+    both = {name: (*getattr(own.topology, name), each) for name, each in passing.items()}
+    topology = msgspec.structs.replace(own.topology, **both)
+
+    saved = save([looked(msgspec.structs.replace(own, topology=topology))], store)[0]
+
+    assert saved.snapshot is not None
+    assert store.get_snapshot(saved.snapshot).topology == own.topology
+    # A server on which nothing else is yet has lost nothing of what it had.
+    alone = msgspec.structs.replace(own.topology, **{name: (each,) for name, each in passing.items()})
+    again = save([looked(msgspec.structs.replace(own, topology=alone))], store)[0]
+    assert (again.result, again.reason, again.snapshot) == ("kept", "empty", saved.snapshot)
