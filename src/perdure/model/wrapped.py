@@ -6,6 +6,7 @@ words). While it waits, the conversation it is going to resume is known from now
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
@@ -65,6 +66,25 @@ def read_wrapper(argv: Sequence[str]) -> Wrapped | None:
 def is_helped(argv: tuple[str, ...]) -> bool:
     """Say whether an argv begins with a shell of ours that starts what follows."""
     return argv[:2] == SH and argv[3:4] == (MARK,)
+
+
+_BEGIN = " ".join(SH) + " "
+_WORDS = f" {MARK} {Stage.PRELUDE} "
+# A file of a restore (host/scratch.py). Captured text comes behind our own words: the first that is found is ours.
+_FILE = re.compile(r"/restores/[0-9A-Za-z_-]+/[0-9]+\.[a-z]+")
+
+
+def shortened(command: str) -> str:
+    """Return what a pane was started with, as tmux prints it, without the kilobytes that are the same in all of ours.
+
+    tmux keeps it as long as there is the pane, so each would be read, compared and kept with every save. What stays
+    tells whose pane it is: the file of its step. Anybody else's command stays as it is.
+    """
+    words = command.find(_WORDS) if command.startswith(_BEGIN) else -1
+    if words < 0:
+        return command
+    file = _FILE.search(command, words)
+    return f"{_BEGIN}…{_WORDS}{file[0] if file else ''}".rstrip()
 
 
 def _split(assignment: str) -> tuple[str, str]:

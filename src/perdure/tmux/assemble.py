@@ -16,6 +16,7 @@ from perdure.model.topology import (
     Topology,
     Window,
 )
+from perdure.model.wrapped import shortened
 from perdure.tmux.parse import Garbled, Row, Survey, moment, number, read_options, read_session
 
 # Frames of the spinners agents put before their titles: braille patterns, stars, circles. Not ASCII: a person
@@ -125,7 +126,7 @@ def _pane(row: Row, lines: bytes) -> Pane:
         last=last == "1",
         title=calm_title(title),
         start_path=start_path,
-        start_command=start_command,
+        start_command=shortened(start_command),
         cwd=path,
         command=command,
         dead=dead == "1",
