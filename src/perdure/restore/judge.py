@@ -16,6 +16,8 @@ LOGIN = "login"
 _ENOUGH = 24
 #: With fewer than these it could stand anywhere: it has to have a line for itself.
 _TELLING = 12
+#: A title says little else, so fewer will do.
+_NAMING = 8
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -28,6 +30,10 @@ class Seen(Struct, frozen=True, kw_only=True):
     status: int | None = None
     #: What the pane shows; None when it was not looked at.
     screen: tuple[str, ...] | None = None
+    #: The same with what the agent wrote before and has scrolled away.
+    whole: tuple[str, ...] = ()
+    #: The agent has given the pane the conversation's name for a title.
+    is_titled: bool = False
     reading: ScreenReading | None = None
 
 
@@ -44,7 +50,7 @@ def judge(step: Step, seen: Seen, *, is_late: bool, was_up: bool = False, task: 
     `was_up` says that the agent showed a screen of its own before this look (`is_up`).
 
     Only evidence of this moment counts. A command line merely repeats what we wrote into it ourselves, so it needs
-    the conversation on the screen beside it.
+    the conversation on the screen beside it, or its name in the pane's title.
     """
     if not seen.there:
         return Verdict(result=Result.FAILED, why="the pane is gone")
@@ -90,6 +96,12 @@ def is_on_screen(task: str | None, lines: tuple[str, ...]) -> bool:
     return wanted in _squeezed("".join(lines))
 
 
+def is_in_title(name: str | None, title: str) -> bool:
+    """Say whether a pane's title, which may be cut, has the name of a conversation in it."""
+    wanted = _squeezed(name or "")[:_ENOUGH]
+    return len(wanted) >= _NAMING and wanted in _squeezed(title)
+
+
 def _agent_in(step: Step, seen: Seen) -> Identity | None:
     """The step's agent, None while it has not come up: that we have launched it ourselves is no word of its own."""
     identity = seen.identity
@@ -125,10 +137,14 @@ def _resumed(step: Step, identity: Identity, seen: Seen, task: str | None) -> Ve
     # That a turn failed long ago is said on the screen as well, so an error speaks against nothing here. A question
     # does: until it is answered, nobody knows where it leads.
     asks = seen.reading is not None and seen.reading.state is State.ATTENTION
-    if same and identity.certain and not asks and seen.screen and is_on_screen(task, seen.screen):
+    if not same or not identity.certain or asks:
+        return None
+    if is_on_screen(task, (*seen.whole, *(seen.screen or ()))):
         return Verdict(
             result=Result.VERIFIED, why=f"known by {identity.evidence}, and what was last asked is on its screen"
         )
+    if seen.is_titled:
+        return Verdict(result=Result.VERIFIED, why=f"known by {identity.evidence}, and its title has the same name")
     return None
 
 

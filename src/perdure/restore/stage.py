@@ -22,7 +22,7 @@ from perdure.model.snapshot import Capture, Miss, Missed, Snapshot
 from perdure.model.text import decode
 from perdure.model.user import User
 from perdure.ports import AgentAdapter
-from perdure.restore.judge import Seen
+from perdure.restore.judge import Seen, is_in_title
 from perdure.restore.match import INSTEAD
 from perdure.restore.pieces import text_of
 from perdure.restore.replay import below_marker
@@ -33,7 +33,10 @@ from perdure.snapshots.capture import Memory, Reading, receive
 from perdure.snapshots.look import Looked, Surroundings, look
 from perdure.tmux import run
 from perdure.tmux.quote import line
-from perdure.tmux.screen import read_lines
+from perdure.tmux.screen import read_lines_and_history
+
+#: How far back the words are looked for that were last said: an answer may be long.
+_HISTORY = 1000
 
 
 class World(Struct, frozen=True, kw_only=True):
@@ -98,17 +101,19 @@ class RealStage(Stage):
     def screen(self, candidate: Candidate, seen: Seen) -> Seen:
         """Return the same with what the pane shows, and what that says; what was replayed in it says nothing."""
         world = self._world
-        shown = read_lines(
-            world.server.socket, candidate.pane, world.user, timeout=world.around.config.tmux.timeout_seconds
-        )
+        timeout = world.around.config.tmux.timeout_seconds
+        shown = read_lines_and_history(world.server.socket, candidate.pane, world.user, most=_HISTORY, timeout=timeout)
         if shown is None:
             return seen
-        lines = below_marker(shown)
+        visible, above = shown
+        lines, whole = below_marker(visible), below_marker((*above, *visible))
         adapter = world.adapters.get(candidate.step.agent or "")
         details = self._seen.details.panes.get(candidate.pane) if self._seen else None
         title = details.title if details else ""
         reading = adapter.read_screen(Screen(lines=lines, title=title)) if adapter else None
-        return structs.replace(seen, screen=lines, reading=reading)
+        saved = world.snapshot.details.panes.get(candidate.step.pane)
+        name = saved.agent.title if saved and saved.agent else None
+        return structs.replace(seen, screen=lines, whole=whole, is_titled=is_in_title(name, title), reading=reading)
 
     def release(self, candidate: Candidate) -> str:
         """Open the gate the agent waits at."""

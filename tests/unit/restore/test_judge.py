@@ -7,7 +7,7 @@ import pytest
 from perdure.model.identity import Evidence, Identity
 from perdure.model.plan import Action, Result, Step
 from perdure.model.screen import ScreenReading, State
-from perdure.restore.judge import Seen, is_on_screen, is_present, is_up, judge, needs_screen
+from perdure.restore.judge import Seen, is_in_title, is_on_screen, is_present, is_up, judge, needs_screen
 from perdure.restore.replay import below_marker, replayed
 from tests.builders import NOON, an_identity
 
@@ -71,6 +71,38 @@ def test_what_we_wrote_ourselves_needs_the_conversation_on_the_screen(evidence: 
     assert result(RESUME, Seen(identity=identity, screen=SHOWN)) is Result.VERIFIED
     assert result(RESUME, Seen(identity=identity, screen=SHOWN), task=None) is None
     assert result(RESUME, elsewhere, is_late=True) is Result.UNVERIFIED
+
+
+def test_words_that_a_long_answer_has_pushed_out_of_sight_count_as_well() -> None:
+    argv = an_identity(evidence=Evidence.ARGV)
+
+    assert result(RESUME, Seen(identity=argv, screen=("line 30",), whole=(*SHOWN, "line 30"))) is Result.VERIFIED
+    assert result(RESUME, Seen(identity=argv, screen=("line 30",), whole=("line 30",))) is None
+
+
+def test_a_title_with_the_conversations_name_stands_beside_what_we_wrote_ourselves() -> None:
+    seen = Seen(identity=an_identity(evidence=Evidence.ARGV), screen=("line 30",), is_titled=True)
+    other = an_identity(conversation="bad1dea", evidence=Evidence.ARGV)
+
+    assert result(RESUME, seen) is Result.VERIFIED
+    assert result(RESUME, Seen(identity=other, screen=("line 30",), is_titled=True)) is None
+    guess = an_identity(evidence=Evidence.GUESS, certain=False)
+    assert result(RESUME, Seen(identity=guess, screen=("line 30",), is_titled=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "expected"),
+    [
+        ("Sort the shelf by colour", "OC | Sort the shelf by colour", True),
+        ("Sort the shelf by colour and by size", "OC | Sort the shelf by colour…", False),
+        ("Sort the shelf by the colour of its books", "OC | Sort the shelf by the colour of…", True),
+        ("Sort", "OC | Sort", False),
+        (None, "OC | Sort the shelf", False),
+        ("Sort the shelf by colour", "vm", False),
+    ],
+)
+def test_a_name_in_a_title_has_to_be_long_enough_to_tell(name: str | None, title: str, expected: bool) -> None:
+    assert is_in_title(name, title) is expected
 
 
 def test_an_error_on_the_screen_may_be_old_and_speaks_against_nothing_but_silence() -> None:
