@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import os
+import pwd
 
 import pytest
 
 from perdure.errors import PerdureError, UsageError
-from perdure.host.users import current_user, read_roster, run_as, user_by_name, user_by_uid
+from perdure.host.users import current_user, read_roster, run_as, shell_of, user_by_name, user_by_uid
 from perdure.model.user import User
 
 
@@ -106,6 +107,33 @@ def test_a_failure_is_raised_and_said(capfd: pytest.CaptureFixture[str]) -> None
     with pytest.raises(PerdureError, match=current_user().name):
         run_as(current_user(), fail)
     assert "some reason" in capfd.readouterr().err
+
+
+def test_what_a_user_may_not_do_is_one_sentence(capfd: pytest.CaptureFixture[str]) -> None:
+    def fail() -> bytes:
+        os.mkdir("/proc/nothing/is/made/here")
+        return b""
+
+    with pytest.raises(PerdureError, match=r"^/proc/nothing/is/made/here: No such file or directory\.$"):
+        run_as(current_user(), fail)
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("shell", "found"),
+    [
+        ("/bin/sh", "/bin/sh"),
+        ("/usr/bin/env", "/usr/bin/env"),
+        ("/usr/sbin/nologin", "/bin/sh"),
+        ("/bin/false", "/bin/sh"),
+        ("/bin/no-such-shell", "/bin/sh"),
+        ("", "/bin/sh"),
+    ],
+)
+def test_a_shell_is_one_to_work_in(monkeypatch: pytest.MonkeyPatch, shell: str, found: str) -> None:
+    entry = pwd.struct_passwd(("dev", "x", 4242, 4242, "", "/home/dev", shell))
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: entry)
+    assert shell_of(User(name="dev", uid=4242, gid=4242, home="/home/dev")) == found
 
 
 def test_one_that_is_killed_has_failed_whatever_it_wrote() -> None:
