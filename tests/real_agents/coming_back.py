@@ -1,7 +1,7 @@
 """The crash, and the way back: what tests of restoring real agents stand on.
 
-    live_at_home(stage)                       # the files of the user's shell, before anything starts
-    agents = start_all(stage, ("claude", …))
+    names = prepare(stage, ("claude", …))     # their files, their hooks, and those of the user's shell
+    agents = start_all(stage, names)
     back = crash_and_restore(stage, agents)   # saved, the server killed with -9, `perdure restore --json`
     assert back.row(agents[0])["result"] == "verified"
 
@@ -29,6 +29,9 @@ from tests.real_agents.stub_model import Seen
 #: What the words of a key are in the name of a variable: Perdure neither keeps nor replays it.
 KEYS = ("KEY", "TOKEN")
 
+#: Those that are only certain of their conversation with our hooks, plugin or title. The others always are.
+HOOKED = ("codex", "gemini", "hermes", "opencode", "qwen")
+
 
 def live_at_home(stage: Stage) -> None:
     """Write the files of the user's shell: where programs are, the keys, and nothing that says which model to ask."""
@@ -52,6 +55,17 @@ def _exported(stage: Stage) -> dict[str, str]:
     # No agent is to ask the world outside for a newer one of itself.
     quiet = ("OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE", "GOOSE_DISABLE_KEYRING")
     return {**found, **dict.fromkeys(quiet, "1"), "GOOSE_TELEMETRY_ENABLED": "false"}
+
+
+def prepare(stage: Stage, names: Iterable[str]) -> list[str]:
+    """Set up those of these agents that are installed, with hooks where they need them, and the user's shell."""
+    live_at_home(stage)
+    found = can_run(names)
+    for name in found:
+        stage.configure(name)
+        if name in HOOKED:
+            stage.perdure.ok("hooks", "install", name)
+    return found
 
 
 def can_run(names: Iterable[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from perdure.model.screen import State
 from tests.real_agents.agents import PROGRAMS
 from tests.real_agents.coming_back import (
     Back,
@@ -11,15 +12,15 @@ from tests.real_agents.coming_back import (
     can_run,
     crash_and_restore,
     live_at_home,
+    prepare,
     start_all,
     wait_for_words,
 )
 from tests.real_agents.kit import Agent, Stage
+from tests.real_agents.seeing import wait_until
 
 pytestmark = pytest.mark.real_agent
 
-#: Those that are only certain of their conversation with our hooks, plugin or title. The others always are.
-HOOKED = ("codex", "gemini", "hermes", "opencode", "qwen")
 #: What is found in one that has no word of its own for where it is.
 ON_SCREEN = "known by argv, and what was last asked is on its screen"
 #: How each is known again before anybody has said a word in it. Which comes first may depend on the machine's speed.
@@ -64,12 +65,7 @@ def has_waited(back: Back, agent: Agent) -> None:
 
 
 def test_everyone_comes_back_and_goes_on(stage: Stage) -> None:
-    live_at_home(stage)
-    names = can_run(PROGRAMS)
-    for name in names:
-        stage.configure(name)
-        if name in HOOKED:
-            stage.perdure.ok("hooks", "install", name)
+    names = prepare(stage, PROGRAMS)
     agents = start_all(stage, names)
     ask_twice(agents)
     back = crash_and_restore(stage, agents)
@@ -102,4 +98,20 @@ def test_what_is_not_certain_waits_and_is_the_right_one(stage: Stage) -> None:
         has_waited(back, agent)
     for agent in agents:
         wait_for_words(agent, words(agent, "first"), words(agent, "second"))
+    goes_on(agents)
+
+
+def test_a_long_answer_hides_nothing(stage: Stage) -> None:
+    """These have no word of their own for where they are, and what was last asked is out of sight."""
+    agents = start_all(stage, prepare(stage, ("goose", "hermes", "opencode")))
+    answers_to({agent: words(agent, "first") for agent in agents})
+    for agent in agents:
+        agent.type(f"[[long=40]] {words(agent, 'second')}")
+    for agent in agents:
+        agent.wait_for(r"line 40\b")
+        wait_until(agent, State.IDLE)
+    back = crash_and_restore(stage, agents)
+    for agent in agents:
+        assert back.row(agent)["result"] == "verified", back.row(agent)
+        wait_for_words(agent, "line 40")
     goes_on(agents)

@@ -13,11 +13,10 @@ from perdure.model.screen import State
 from tests.real_agents.coming_back import (
     Back,
     answers_to,
-    can_run,
     crash,
     crash_and_restore,
-    live_at_home,
     own_screen,
+    prepare,
     restore,
     start_all,
     targets_of,
@@ -27,20 +26,6 @@ from tests.real_agents.kit import Agent, Stage
 from tests.real_agents.seeing import wait_until
 
 pytestmark = pytest.mark.real_agent
-
-#: Those of these that are only certain of their conversation with our hooks or title.
-HOOKED = ("codex", "gemini", "qwen")
-
-
-def prepare(stage: Stage, *names: str) -> list[str]:
-    """Set up those of these agents that are installed, with hooks where they need them."""
-    live_at_home(stage)
-    found = can_run(names)
-    for name in found:
-        stage.configure(name)
-        if name in HOOKED:
-            stage.perdure.ok("hooks", "install", name)
-    return found
 
 
 def is_verified(back: Back, agent: Agent) -> None:
@@ -55,7 +40,7 @@ def has_a_shell(agent: Agent) -> None:
 
 
 def test_two_in_one_directory_and_the_conversation_after_a_new_one(stage: Stage) -> None:
-    names = prepare(stage, "claude", "codex", "gemini", "copilot")
+    names = prepare(stage, ("claude", "codex", "gemini", "copilot"))
     one, two = start_all(stage, names), start_all(stage, names)
     answers_to({agent: f"old words of {agent.program.name}" for agent in one})
     for agent in one:
@@ -78,7 +63,7 @@ def test_two_in_one_directory_and_the_conversation_after_a_new_one(stage: Stage)
 
 
 def test_never_asked_anything_and_killed_in_the_middle_of_a_turn(stage: Stage) -> None:
-    names = prepare(stage, "claude", "codex", "gemini", "qwen")
+    names = prepare(stage, ("claude", "codex", "gemini", "qwen"))
     flags = {
         "claude": ("--permission-mode", "plan"),
         "codex": ("--search",),
@@ -109,7 +94,7 @@ def test_never_asked_anything_and_killed_in_the_middle_of_a_turn(stage: Stage) -
 
 
 def test_a_transcript_that_is_gone_is_told_and_leaves_a_shell(stage: Stage) -> None:
-    names = prepare(stage, "claude", "codex", "gemini", "copilot")
+    names = prepare(stage, ("claude", "codex", "gemini", "copilot"))
     agents = start_all(stage, names)
     answers_to({agent: f"first words of {agent.program.name}" for agent in agents})
     targets = targets_of(agents)
@@ -133,7 +118,7 @@ def test_a_transcript_that_is_gone_is_told_and_leaves_a_shell(stage: Stage) -> N
 
 def test_what_gemini_deletes_is_put_back(stage: Stage) -> None:
     """It deletes conversations as it starts; a copy is made before every resume."""
-    agents = start_all(stage, prepare(stage, "gemini"))
+    agents = start_all(stage, prepare(stage, ("gemini",)))
     answers_to(dict.fromkeys(agents, "first words of gemini"))
     assert crash_and_restore(stage, agents).code == 0
     stage.save()
@@ -155,7 +140,7 @@ def forget(path: str, *orders: str) -> None:
 
 
 def test_an_unknown_conversation_fails_with_the_agents_own_words_and_leaves_a_shell(stage: Stage) -> None:
-    names = prepare(stage, "opencode", "goose")
+    names = prepare(stage, ("opencode", "goose"))
     agents = start_all(stage, names)
     answers_to({agent: f"first words of {agent.program.name}" for agent in agents})
     targets = targets_of(agents)
