@@ -160,6 +160,7 @@ def ground_of(setup: Setup) -> Ground:
         environ_of=setup.environ_of,
         lock_dir=setup.state_dir,
         now=now,
+        say=lambda sentence: print(f"perdure: {sentence}.", file=sys.stderr),
     )
 
 

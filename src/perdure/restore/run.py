@@ -63,6 +63,8 @@ class Ground(Struct, frozen=True, kw_only=True):
     #: Where the files lie that keep two restores of one server apart.
     lock_dir: str
     now: Callable[[], datetime]
+    #: Tells whoever waits why nothing happens.
+    say: Callable[[str], None] = lambda sentence: None
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -422,6 +424,7 @@ class _Run:
             snapshot=self._snapshot,
             vault=vault_dir(self._ground.state_dir_of(self._prepared.user)),
             now=self._ground.now,
+            say=self._ground.say,
         )
         return RealStage(world)
 

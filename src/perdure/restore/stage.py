@@ -53,6 +53,8 @@ class World(Struct, frozen=True, kw_only=True):
     #: Where copies of transcripts are kept.
     vault: str
     now: Callable[[], datetime]
+    #: Tells whoever waits why nothing happens.
+    say: Callable[[str], None]
 
 
 class RealStage(Stage):
@@ -159,6 +161,10 @@ class RealStage(Stage):
         """Say whether memory is so short that nothing may be started."""
         now = memory_pressure()
         return now is not None and now > self._world.around.config.restore.memory_pressure
+
+    def say(self, sentence: str) -> None:
+        """Tell whoever waits why nothing happens."""
+        self._world.say(sentence)
 
     def clock(self) -> float:
         """Return seconds that only ever grow."""

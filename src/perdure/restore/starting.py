@@ -63,6 +63,9 @@ class Stage:
         """Say whether memory is so short that nothing may be started."""
         raise NotImplementedError
 
+    def say(self, sentence: str) -> None:
+        """Tell whoever waits why nothing happens; nobody needs to listen."""
+
     def clock(self) -> float:
         """Return seconds that only ever grow."""
         raise NotImplementedError
@@ -91,6 +94,7 @@ class Starter:
         self._up: set[str] = set()
         self._waiting: list[Candidate] = []
         self._since = 0.0
+        self._was_short = False
 
     def start(self, candidates: Sequence[Candidate], running: Sequence[Candidate] = ()) -> dict[str, Outcome]:
         """Start all of these and return what came of each, by pane of the snapshot. `running` were started before."""
@@ -108,8 +112,12 @@ class Starter:
 
     def _turn(self) -> list[Outcome]:
         settled = [*self._watch(), *self._give_up()]
-        if self._stage.pressure():
+        if self._waiting and self._stage.pressure():
+            if not self._was_short:
+                self._stage.say(f"memory is short, so {len(self._waiting)} more agents wait until it is not")
+            self._was_short = True
             return settled
+        self._was_short = False
         for each in [each for each in self._waiting if not self._is_in_use(each)]:
             if len(self._starting) - len(self._up) >= self._most:
                 break

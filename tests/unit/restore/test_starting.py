@@ -60,6 +60,7 @@ class FakeStage(Stage):
         self.released: dict[str, float] = {}
         self.cancelled: dict[str, str] = {}
         self.settled: dict[str, Outcome] = {}
+        self.said: list[str] = []
         #: Moments in which the server does not answer: the stage shows what it saw last.
         self.deaf: tuple[float, float] = (0.0, 0.0)
         self._shown: dict[str, Seen] = {}
@@ -119,6 +120,9 @@ class FakeStage(Stage):
 
     def pressure(self) -> bool:
         return self._pressure(self.elapsed)
+
+    def say(self, sentence: str) -> None:
+        self.said.append(sentence)
 
     def clock(self) -> float:
         return self._now
@@ -258,6 +262,8 @@ def test_nothing_starts_under_pressure_and_the_rest_follows_when_it_ends() -> No
     assert moments[:2] == [0.0, 0.0]
     assert all(50 <= moment < 55 for moment in moments[2:])
     assert ran.results == [Result.VERIFIED] * 6
+    # Whoever waits is told why, and once.
+    assert ran.stage.said == ["memory is short, so 4 more agents wait until it is not"]
 
 
 def test_those_that_are_starting_are_watched_under_pressure() -> None:
