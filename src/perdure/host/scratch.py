@@ -7,6 +7,9 @@ A gate is a FIFO, and a pane waits for as long as it is there. To open it is to 
 into it, and remove it. The pane opens the gate first and looks for it then (restore/wrap.py): when it was renamed
 before the look, the pane goes on; when after, the line follows. Whoever opens gates may die between any two of these:
 a gate that is still there, or is called `open`, is opened by the next who is asked to.
+
+`0.hold` is another FIFO, and panes print nothing for as long as somebody could write to it. Nobody ever does: whoever
+holds the panes back closes it, or ends, and the kernel tells all of them.
 """
 
 from __future__ import annotations
@@ -44,6 +47,8 @@ class Kind(StrEnum):
     PRIVATE = "private"
     #: A text that is not whole yet.
     NEW = "new"
+    #: While somebody has it open for writing, panes do not print their texts.
+    HOLD = "hold"
 
 
 _NAME = re.compile(rf"([0-9]+)\.({'|'.join(Kind)})")
@@ -73,6 +78,31 @@ class Scratch:
         """
         if reason := self._as_user(lambda: self._prepare(files, gates, private or {})):
             raise PerdureError(f"{self.directory} cannot be made: {reason.decode()}.")
+
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        """Let no pane print its text and start its shell before the block is left, or this process ends.
+
+        Two hundred starting shells leave little of a machine to whoever makes them. Where it cannot be done, as for
+        another user, nobody waits.
+        """
+        hold = self._hold() if os.geteuid() == self._user.uid else None
+        try:
+            yield
+        finally:
+            if hold is not None:
+                with suppress(OSError):
+                    os.unlink(encode(self.path(0, Kind.HOLD)))
+                os.close(hold)
+
+    def _hold(self) -> int | None:
+        path = encode(self.path(0, Kind.HOLD))
+        try:
+            with suppress(FileExistsError):
+                os.mkfifo(path, 0o600)
+            return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return None
 
     def release(self, *steps: int) -> None:
         """Let the panes of these steps go on. Nothing happens where that was done, or there is no such gate.

@@ -307,7 +307,8 @@ class _Run:
                 # Another server answers than the one the plan was made for: its ids mean something else there.
                 raise Unanswered(f"The server on {self._plan.server.socket} was replaced by another meanwhile.")
             self._note_beginning(self._process)
-            return builder.build(control)
+            with self._scratch.held_back():
+                return builder.build(control)
 
     def _control(self, topology: Topology | None) -> Control:
         user = self._prepared.user

@@ -59,14 +59,19 @@ _LEAVE_SHELL = (
 )
 
 # - An emptied file is as good as a removed one, and emptying it takes no process.
+# - While whoever makes the panes holds them back (host/scratch.py), nothing is printed. The read ends with the last that
+#   can write, which we must not be; and were we not one while opening, that would wait for one to come.
 # - The gate is opened before it is looked at: whoever takes it away afterwards leaves a line in what is open here
 #   (host/scratch.py), and whoever did so before is seen by the look. So no wake-up is missed.
 # - A pane that ends lets go of its terminal first, and waits: on many systems tmux, when a terminal is let go of, is deaf
 #   to the end of its processes for some milliseconds (libutempter), and would not know how this one ended.
-# - Redirections hang on commands that may fail: on `exec` or `:` a failure would end the shell, and the pane.
+# - Redirections hang on commands that may fail: on `exec` or `:` a failure would end the shell, and the pane. It does not
+#   with `command` before it.
 _PRELUDE = (
     "text=$2 gate=$3 asks=$4 status=$5 shell=$6 name=$7 again=$8 end=$9 run=${10} left=; "
-    '{ [ -s "$text" ] && cat -- "$text" && true >"$text"; } 2>/dev/null; '
+    '{ [ -s "$text" ] && (hold=${text%/*}/0.hold; [ -z "$end" ] && [ -p "$hold" ] && '
+    'command exec 3<>"$hold" 4<"$hold" 3>&- && read -r _ <&4; '
+    'exec cat -- "$text" 4<&-) && true >"$text"; } 2>/dev/null; '
     'if [ -n "$end" ]; then trap "" HUP; exec </dev/null >/dev/null 2>&1; sleep 0.2 || sleep 1; trap - HUP; '
     'case "$end" in -*) ulimit -c 0; kill "$end" $$; exit $((128 - end));; *) exit "$end";; esac; fi; '
     "trap 'left=1' INT QUIT; "
