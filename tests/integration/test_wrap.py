@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -287,6 +287,55 @@ def test_enter_starts_what_asks_for_it(panes: Panes, key: str, runs: bool) -> No
     panes.type(pane, key)
     panes.wait_until(pane, "it ran" if runs else "To start it: agent --again")
     panes.wait_for_shell(pane, "/bin/sh")
+
+
+@pytest.fixture
+def old() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that was in the conversation before."""
+    process = subprocess.Popen(["sleep", "1000"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def _started(pid: int) -> int:
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[19])
+
+
+@pytest.mark.parametrize("sh", ["/bin/sh", "dash", "bash --posix", "busybox sh"])
+@pytest.mark.parametrize("key", ["Enter", "C-c"])
+def test_enter_starts_nothing_before_the_old_process_has_ended(
+    panes: Panes, old: subprocess.Popen[bytes], sh: str, key: str
+) -> None:
+    if shutil.which(sh.split()[0]) is None:
+        pytest.skip(f"{sh} is not installed")
+    before = (old.pid, _started(old.pid))
+    start = Start(argv=("echo", "it", "ran"), asks=True, before=before, shell="/bin/sh", name="agent", again="the way")
+    pane = panes.open(start, sh=sh)
+    still = f"perdure: agent still runs as process {old.pid}; Enter tries again."
+    panes.type(pane, "Enter")
+    panes.wait_until(pane, still)
+    panes.type(pane, "Enter")
+    wait_for(lambda: panes.screen(pane).count(still) == 2, lambda: panes.screen(pane))
+    found = read_wrapper(("/bin/sh", *panes.first_process(pane)[len(sh.split()) :]))
+    assert found is not None
+    assert (found.stage, found.asks, found.before) == (Stage.PRELUDE, True, before)
+    old.kill()
+    old.wait()
+    wait_for(lambda: _waits_for_a_line(panes.tmux.show("#{pane_pid}", pane)))
+    panes.type(pane, key)
+    panes.wait_until(pane, "it ran" if key == "Enter" else "To start it: the way")
+    panes.wait_for_shell(pane, "/bin/sh")
+    assert panes.screen(pane).count(still) == 2
+
+
+def test_another_process_of_the_same_number_holds_nothing_up(panes: Panes, old: subprocess.Popen[bytes]) -> None:
+    before = (old.pid, _started(old.pid) - 1)
+    pane = panes.open(Start(argv=("echo", "it", "ran"), asks=True, before=before, shell="/bin/sh", name="agent"))
+    panes.type(pane, "Enter")
+    panes.wait_until(pane, "it ran")
+    assert "still runs" not in panes.screen(pane)
 
 
 def _waits_for_a_line(pid: str) -> bool:

@@ -14,11 +14,12 @@ from msgspec import Struct
 
 SH = ("/bin/sh", "-c")
 MARK = "perdure"
-#: Stands in place of "asks" where it is not certain that this is the conversation the pane was in.
-GUESS = "guess"
+_ASKS = "asks"
+# Stands in its place where it is not certain that this is the conversation the pane was in.
+_GUESS = "guess"
 
 # The words, in this order: stage, text, gate, asks, status, shell, name, again, end, run, count; then as many
-# NAME=VALUE as `count` says, then the argv.
+# NAME=VALUE as `count` says, then the argv. `asks` may go on with `:PID:TICKS`, of a process that has to be gone first.
 _FIXED = 11
 
 
@@ -42,6 +43,14 @@ class Wrapped(Struct, frozen=True, kw_only=True):
     status: str | None
     asks: bool
     is_guess: bool = False
+    #: Number and kernel start ticks of the process that has to be gone first.
+    before: tuple[int, int] | None = None
+
+
+def asking_word(*, asks: bool, is_guess: bool, before: tuple[int, int] | None) -> str:
+    """Return the word that tells what a pane waits for, besides its gate."""
+    kind = (_GUESS if is_guess else _ASKS) if asks else ""
+    return kind if before is None else f"{kind}:{before[0]}:{before[1]}"
 
 
 def read_wrapper(argv: Sequence[str]) -> Wrapped | None:
@@ -50,6 +59,7 @@ def read_wrapper(argv: Sequence[str]) -> Wrapped | None:
     if not is_helped(tuple(argv)) or len(words) < _FIXED or words[0] not in list(Stage) or not words[10].isdecimal():
         return None
     variables = _FIXED + int(words[10])
+    asks, _, before = words[3].partition(":")
     rest = words[variables:]
     return Wrapped(
         stage=Stage(words[0]),
@@ -58,8 +68,9 @@ def read_wrapper(argv: Sequence[str]) -> Wrapped | None:
         text=words[1] or None,
         gate=words[2] or None,
         status=words[4] or None,
-        asks=bool(words[3]),
-        is_guess=words[3] == GUESS,
+        asks=bool(asks),
+        is_guess=asks == _GUESS,
+        before=_process(before),
     )
 
 
@@ -85,6 +96,11 @@ def shortened(command: str) -> str:
         return command
     file = _FILE.search(command, words)
     return f"{_BEGIN}…{_WORDS}{file[0] if file else ''}".rstrip()
+
+
+def _process(word: str) -> tuple[int, int] | None:
+    pid, _, ticks = word.partition(":")
+    return (int(pid), int(ticks)) if pid.isdecimal() and ticks.isdecimal() else None
 
 
 def _split(assignment: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from os.path import basename
 
 from perdure.host.scratch import Kind
 from perdure.model.plan import Action, Step
+from perdure.model.process import Process
 from perdure.model.secrets import redact_argv
 from perdure.model.topology import Pane
 from perdure.restore.plan import starts_an_agent
@@ -41,8 +42,8 @@ def shown_command(step: Step) -> str:
     return shlex.join(redact_argv(step.argv))
 
 
-def start_of(step: Step, pane: Pane, path: PathOf, *, has_text: bool) -> Start:
-    """Return what a step's pane does."""
+def start_of(step: Step, pane: Pane, path: PathOf, *, has_text: bool, before: Process | None = None) -> Start:
+    """Return what a step's pane does; what it starts waits until `before` is gone."""
     text = path(step.n, Kind.TEXT) if has_text else None
     if step.action is Action.DEAD:
         # One that a signal ended has a status too, which is not its own.
@@ -58,6 +59,7 @@ def start_of(step: Step, pane: Pane, path: PathOf, *, has_text: bool) -> Start:
         gate=path(step.n, Kind.GATE) if starts_an_agent(step) else None,
         asks=step.asks,
         is_guess=step.is_guess,
+        before=(before.pid, before.start_ticks) if before is not None else None,
         status=path(step.n, Kind.STATUS),
         name=step.agent or basename(step.argv[0]),
         again=shown_command(step),

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from perdure.model.wrapped import GUESS, MARK, SH, Stage, is_helped
+from perdure.model.wrapped import MARK, SH, Stage, asking_word, is_helped
 from perdure.restore.replay import visible
 
 
@@ -38,6 +38,8 @@ class Start(Struct, frozen=True, kw_only=True):
     asks: bool = False
     #: That it is the right conversation is a guess.
     is_guess: bool = False
+    #: Number and kernel start ticks of a process that has to be gone first. While it lives the pane waits for Enter.
+    before: tuple[int, int] | None = None
     #: File that is given the exit status of the program, as a number in a line.
     status: str | None = None
     #: What the program is called when it has ended.
@@ -67,6 +69,8 @@ _LEAVE_SHELL = (
 #   to the end of its processes for some milliseconds (libutempter), and would not know how this one ended.
 # - Redirections hang on commands that may fail: on `exec` or `:` a failure would end the shell, and the pane. It does not
 #   with `command` before it.
+# - In what the kernel tells of a process its name may hold anything, a line's end too: what follows the last `)` counts.
+#   It is asked in a subshell, so that a process that ends meanwhile costs no more than that.
 _PRELUDE = (
     "text=$2 gate=$3 asks=$4 status=$5 shell=$6 name=$7 again=$8 end=$9 run=${10} left=; "
     '{ [ -s "$text" ] && (hold=${text%/*}/0.hold; [ -z "$end" ] && [ -p "$hold" ] && '
@@ -74,9 +78,17 @@ _PRELUDE = (
     'exec cat -- "$text" 4<&-) && true >"$text"; } 2>/dev/null; '
     'if [ -n "$end" ]; then trap "" HUP; exec </dev/null >/dev/null 2>&1; sleep 0.2 || sleep 1; trap - HUP; '
     'case "$end" in -*) ulimit -c 0; kill "$end" $$; exit $((128 - end));; *) exit "$end";; esac; fi; '
+    "before=${asks#*:} asks=${asks%%:*}; "
+    'is_in_use() { case "$before" in *:*) ;; *) return 1;; esac; '
+    '[ -e /proc/self/stat ] || { kill -0 "${before%:*}"; return; }; '
+    '(last=; while IFS= read -r line; do last=$line; done <"/proc/${before%:*}/stat"; set -- ${last##*)}; '
+    'case "$1" in ""|Z|X) exit 1;; esac; [ "${20}" = "${before#*:}" ]); } 2>/dev/null; '
     "trap 'left=1' INT QUIT; "
     '[ -p "$gate" ] && { while [ -z "$left" ] && [ -p "$gate" ]; do read -r _ <&3; done; } 3<>"$gate" 2>/dev/null; '
     '[ -n "$asks" ] && [ -z "$left" ] && { read -r _ || left=1; }; '
+    'while [ -z "$left" ] && is_in_use; do '
+    'printf "perdure: %s still runs as process %s; Enter tries again.\\n" "$name" "${before%:*}"; '
+    "read -r _ || left=1; done; "
     "trap - INT QUIT; "
     'if [ -n "$left" ]; then printf "\\nperdure: %s was not started.\\n" "$name"; '
     '[ -n "$again" ] && printf "To start it: %s\\n" "$again"; '
@@ -163,7 +175,7 @@ def command(start: Start) -> tuple[str, ...]:
         Stage.PRELUDE.value,
         start.text or "",
         start.gate or "",
-        (GUESS if start.is_guess else "asks") if start.asks else "",
+        asking_word(asks=start.asks, is_guess=start.is_guess, before=start.before),
         start.status or "",
         start.shell or "",
         visible(start.name),

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from perdure.model.text import decode, encode
 from perdure.model.wrapped import Stage, read_wrapper
@@ -56,6 +61,8 @@ STARTS = st.builds(
     text=PATHS,
     gate=PATHS,
     asks=st.booleans(),
+    is_guess=st.booleans(),
+    before=st.none() | st.tuples(st.integers(1, 2**22), st.integers(0, 2**63)),
     status=PATHS,
     name=HOSTILE,
     again=HOSTILE,
@@ -78,7 +85,19 @@ def test_a_pane_is_recognised_by_its_words_whatever_is_in_them(start: Start) -> 
     assert found is not None
     assert found.stage is Stage.PRELUDE
     assert (found.argv, found.environ) == (start.argv, start.environ)
-    assert (found.text, found.gate, found.status, found.asks) == (start.text, start.gate, start.status, start.asks)
+    assert (found.text, found.gate, found.status) == (start.text, start.gate, start.status)
+    assert (found.asks, found.is_guess, found.before) == (start.asks, start.asks and start.is_guess, start.before)
+
+
+@pytest.mark.parametrize(
+    ("word", "asks", "is_guess"), [("", False, False), ("asks", True, False), ("guess", True, True)]
+)
+def test_panes_that_were_told_of_no_process_before_them_are_still_understood(
+    word: str, asks: bool, is_guess: bool
+) -> None:
+    found = read_wrapper(["/bin/sh", "-c", "x", "perdure", "prelude", "", "", word, *[""] * 6, "0", "agent"])
+    assert found is not None
+    assert (found.asks, found.is_guess, found.before, found.argv) == (asks, is_guess, None, ("agent",))
 
 
 @given(STARTS)
@@ -111,6 +130,7 @@ def test_a_plain_shell_needs_no_wrapper() -> None:
         Start(text="/home/dev/1.text"),
         Start(gate="/home/dev/1.gate"),
         Start(asks=True),
+        Start(before=(1, 2)),
         Start(environ={"A": "B"}),
         Start(exits=0),
         Start(signal=9),
@@ -132,9 +152,9 @@ def test_every_program_is_one_line_a_shell_can_read(text: str) -> None:
     subprocess.run(["/bin/sh", "-n", "-c", text], check=True)
 
 
-def run(start: Start, cwd: str, entered: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def run(start: Start, cwd: str, entered: bytes = b"", sh: str = "/bin/sh") -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [encode(word) for word in command(start)],
+        [encode(word) for word in (*sh.split(), *command(start)[1:])],
         cwd=encode(cwd),
         input=entered,
         capture_output=True,
@@ -244,3 +264,50 @@ def test_no_enter_is_no_start() -> None:
     with open(status, encoding="ascii") as file:
         assert file.read() == "130\n"
     assert "ran\n" in run(start, os.environ["HOME"], b"\n").stdout.decode()
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Iterator[tuple[int, int]]:
+    """A process whose name looks like what the kernel tells after a name."""
+    program = os.path.join(tmp_path, "a) S\n1 2")
+    os.symlink("/bin/sleep", program)
+    process = subprocess.Popen([program, "1000"])
+    with open(f"/proc/{process.pid}/stat", "rb") as file:
+        ticks = int(file.read().rpartition(b")")[2].split()[19])
+    yield process.pid, ticks
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="there is no /proc to tell start times")
+@pytest.mark.parametrize("sh", ["/bin/sh", "dash", "bash --posix", "busybox sh"])
+def test_nothing_starts_while_the_process_before_it_lives(old: tuple[int, int], sh: str) -> None:
+    if shutil.which(sh.split()[0]) is None:
+        pytest.skip(f"{sh} is not installed")
+    home = os.environ["HOME"]
+    start = Start(argv=("echo", "ran"), asks=True, before=old, shell="/bin/sh", name="agent", again="agent -r 1")
+    still = f"perdure: agent still runs as process {old[0]}; Enter tries again.\n"
+    not_started = "\nperdure: agent was not started.\nTo start it: agent -r 1\n"
+    assert run(start, home, b"\n\n\n", sh).stdout.decode() == 3 * still + not_started
+    # One that does not wait for Enter does so then.
+    assert run(structs.replace(start, asks=False), home, b"\n", sh).stdout.decode() == 2 * still + not_started
+    # The kernel gives numbers again.
+    assert run(structs.replace(start, before=(old[0], old[1] - 1)), home, b"\n", sh).stdout.startswith(b"ran\n")
+    os.kill(old[0], signal.SIGKILL)
+    os.waitid(os.P_PID, old[0], os.WEXITED | os.WNOWAIT)
+    # Nobody has collected it yet, and it does nothing any more.
+    assert run(start, home, b"\n", sh).stdout.startswith(b"ran\n")
+    os.waitpid(old[0], 0)
+    assert run(start, home, b"\n", sh).stdout.startswith(b"ran\n")
+    assert run(structs.replace(start, asks=False), home, b"", sh).stdout.startswith(b"ran\n")
+
+
+def test_without_start_times_the_number_of_a_process_has_to_do() -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for pid, is_alive in ((os.getpid(), True), (ended.pid, False)):
+        start = Start(argv=("echo", "ran"), asks=True, before=(pid, 1), shell="/bin/sh", name="agent")
+        words = [word.replace("/proc/self/stat", "/nowhere/stat") for word in command(start)]
+        said = subprocess.run(words, input=b"\n", capture_output=True, timeout=60, check=False).stdout
+        assert (f"agent still runs as process {pid};".encode() in said) is is_alive
+        assert (b"ran\n" in said) is not is_alive
