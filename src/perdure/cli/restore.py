@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 
 import msgspec
@@ -31,7 +31,7 @@ from perdure.model.plan import Action, Outcome, Restore, Result
 from perdure.model.server import Server
 from perdure.model.snapshot import Snapshot
 from perdure.model.user import User
-from perdure.restore.choose import choose, saved_users, servers_of, unfinished
+from perdure.restore.choose import choose, saved_users, servers_of, unfinished, up_to_date
 from perdure.restore.plan import Conversation, Holder, Policy
 from perdure.restore.run import Ground, Prepared, prepare, restore
 from perdure.snapshots.ask import ask
@@ -68,6 +68,8 @@ class _Part(Struct, frozen=True, kw_only=True):
     said: str = ""
     #: The panes of a snapshot that is taken instead of a later one, which had so many less.
     dropped_from: int | None = None
+    #: Nothing is said of it when there is nothing to do.
+    is_rest: bool = False
 
 
 class _Trouble(Struct, frozen=True, kw_only=True):
@@ -82,7 +84,7 @@ class _Trouble(Struct, frozen=True, kw_only=True):
 def _run(setup: Setup, args: argparse.Namespace) -> int:
     at = now()
     troubles: list[_Trouble] = []
-    parts = _named(setup, args) if args.origin is not None else _parts(setup, args, at, troubles)
+    parts = _named(setup, args, at) if args.origin is not None else _parts(setup, args, at, troubles)
     wanted = [selected for part in parts if (selected := _selected(part, args.targets)) is not None]
     if not wanted and not troubles:
         raise NotFound(f"No saved pane is {' or '.join(map(repr, args.targets))}; `perdure show latest` lists them.")
@@ -90,10 +92,12 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     results: list[tuple[Prepared, list[Outcome]]] = []
     # By user: two people's conversations are two, whatever they are called.
     taken: dict[int, dict[Conversation, Holder]] = {}
-    is_alone = len(wanted) == 1 and not troubles
+    is_alone = len({part.snapshot.server.key for part in wanted}) == 1 and not troubles
     for part in wanted:
         theirs = taken.setdefault(part.user.uid, {})
         with _apart(part.snapshot.server, troubles, is_alone=is_alone):
+            if part.is_rest and prepare(part.snapshot, part.user, part.policy, ground, theirs).plan.is_done:
+                continue
             done = _one(part, ground, args, theirs, at)
             results.append(done)
             _log(part, done[1], at, args)
@@ -179,8 +183,7 @@ def _parts(setup: Setup, args: argparse.Namespace, at: datetime, troubles: list[
     parts = []
     for server in servers:
         with _apart(server, troubles, is_alone=len(servers) == 1):
-            part = _chosen(setup, _owner(setup, server), server, policy, at)
-            parts += [] if part is None else [part]
+            parts += _chosen(setup, _owner(setup, server), server, policy, at)
     if not parts and not troubles:
         where = f" of {canonical(args.socket)}" if args.socket else ""
         raise SnapshotNotFound(
@@ -202,7 +205,7 @@ def _servers(setup: Setup, args: argparse.Namespace, at: datetime) -> list[Serve
     ]
 
 
-def _named(setup: Setup, args: argparse.Namespace) -> list[_Part]:
+def _named(setup: Setup, args: argparse.Namespace, at: datetime) -> list[_Part]:
     if args.all_users:
         raise UsageError("--from names one snapshot; it does not go with --all-users.")
     socket = canonical(args.socket) if args.socket is not None else None
@@ -213,7 +216,10 @@ def _named(setup: Setup, args: argparse.Namespace) -> list[_Part]:
         snapshot = msgspec.structs.replace(snapshot, server=server)
     commands = imported_commands(snapshot, setup.config.restore.tmux_persist_flags)
     policy = msgspec.structs.replace(_policy(setup, args), commands=commands)
-    return [_Part(snapshot=snapshot, user=user, policy=policy)]
+    part = _Part(snapshot=snapshot, user=user, policy=policy)
+    begun = _going_on(setup, user, snapshot.server, _policy(setup, args), at)
+    # Agents that wait for their turn in panes of an interrupted one would wait forever.
+    return [part] if begun is None or begun.snapshot.id == snapshot.id else [begun, part]
 
 
 def _owner(setup: Setup, server: Server) -> User:
@@ -231,27 +237,42 @@ def _owner(setup: Setup, server: Server) -> User:
     return found
 
 
-def _chosen(setup: Setup, user: User, server: Server, policy: Policy, at: datetime) -> _Part | None:
-    """Return the part of a server, with the snapshot of it to bring back."""
-    begun = _begun(setup, user, server, at)
+def _chosen(setup: Setup, user: User, server: Server, policy: Policy, at: datetime) -> list[_Part]:
+    """Return the parts of a server: the snapshot of it to bring back, and what came since where that is not the latest."""
+    begun = _going_on(setup, user, server, policy, at)
     if begun is not None:
-        with suppress(SnapshotNotFound):
-            snapshot = setup.store.get_snapshot(begun.snapshot)
-            said = "going on with a restore that was interrupted"
-            return _Part(snapshot=snapshot, user=user, policy=policy, said=said)
+        return [begun]
     chosen = choose(setup.store.list_snapshots(server=server), now=at)
     if chosen is None:
-        return None
+        return []
     try:
         snapshot = setup.store.get_snapshot(chosen.snapshot)
-        return _Part(snapshot=snapshot, user=user, policy=policy, dropped_from=chosen.dropped_from)
+        latest = setup.store.get_snapshot(chosen.latest) if chosen.latest is not None else None
     except SnapshotDamaged:
         # The manifest, or an older one, may still be read.
-        latest = setup.store.latest_snapshot(server)
-        if latest is None:
+        readable = setup.store.latest_snapshot(server)
+        if readable is None:
             raise
         said = f"{chosen.snapshot} cannot be read, so an earlier one is taken"
-        return _Part(snapshot=latest, user=user, policy=policy, said=said)
+        return [_Part(snapshot=readable, user=user, policy=policy, said=said)]
+    if latest is None:
+        return [_Part(snapshot=snapshot, user=user, policy=policy)]
+    return [
+        _Part(snapshot=up_to_date(snapshot, latest), user=user, policy=policy, dropped_from=chosen.dropped_from),
+        _Part(snapshot=latest, user=user, policy=policy, said="what came after it", is_rest=True),
+    ]
+
+
+def _going_on(setup: Setup, user: User, server: Server, policy: Policy, at: datetime) -> _Part | None:
+    """Return the part that finishes an interrupted restore of a server, None when there is none to finish."""
+    begun = _begun(setup, user, server, at)
+    if begun is None:
+        return None
+    try:
+        snapshot = setup.store.get_snapshot(begun.snapshot)
+    except SnapshotNotFound:
+        return None
+    return _Part(snapshot=snapshot, user=user, policy=policy, said="going on with a restore that was interrupted")
 
 
 def _begun(setup: Setup, user: User, server: Server, at: datetime) -> Restore | None:

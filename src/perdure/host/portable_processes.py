@@ -46,6 +46,11 @@ class PortableTable(ProcessTable):
         """Return None: there are no kernel's lines here."""
         return None
 
+    @property
+    def booted_at(self) -> datetime:
+        """When the machine was started, to the second."""
+        return datetime.fromtimestamp(psutil.boot_time(), UTC)
+
     def of_user(self, uid: int) -> Iterator[Process]:
         """Yield every process of a user, as far as it still runs."""
         for found in self._known.values():

@@ -89,6 +89,11 @@ class ProcessTable:
         """Return a process's line as it was when the table was read, None when it was not to be seen."""
         return self._entries.get(pid)
 
+    @property
+    def booted_at(self) -> datetime:
+        """When the machine was started, to the second: no process of an earlier boot has done anything since."""
+        return datetime.fromtimestamp(self._boot, UTC)
+
     def of_user(self, uid: int) -> Iterator[Process]:
         """Yield every process of a user, as far as it still runs."""
         for entry in self._entries.values():

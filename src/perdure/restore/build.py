@@ -8,7 +8,7 @@ command that tmux refuses costs what it was for, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -74,6 +74,15 @@ class Built(Struct, frozen=True, kw_only=True):
     problems: Mapping[str, str]
 
 
+class _Asked(NamedTuple):
+    """A command, what it is about, and what to do with tmux's answer or with its refusal."""
+
+    words: Words
+    about: str
+    note: Callable[[list[str]], None] | None = None
+    otherwise: Callable[[], None] | None = None
+
+
 class Builder:
     """Makes what a plan lacks. `living` is what was there when the plan was made."""
 
@@ -87,11 +96,15 @@ class Builder:
         self._sessions = dict(plan.sessions)
         self._windows = dict(plan.windows)
         self._now = dict(plan.panes)
+        #: The panes of each window that was there, by their ids now, in their order.
+        self._inside = by_window(living.panes) if living else {}
         self._settled: set[str] = set()
         self._problems: dict[str, str] = {}
         #: Sessions, by their ids now, with the index at which a placeholder stands; then with that at which it ends.
         self._placeholders: list[tuple[str, int]] = []
-        self._queue: list[tuple[Words, str, Callable[[list[str]], None] | None]] = []
+        #: Panes that got a window of their own, as there was no room in theirs.
+        self._apart: set[str] = set()
+        self._queue: list[_Asked] = []
 
     def build(self, control: Asks) -> Built:
         """Make everything, and return what came of it."""
@@ -139,6 +152,11 @@ class Builder:
         self._sessions[session.id] = made[0]
         self._placeholders.append((made[0], int(made[2])))
 
+    def _note_called(self, new: NewSession) -> None:
+        if new.called != new.session.name:
+            said = f"its session is called {new.called}: another is called {new.session.name} now"
+            self._problems.setdefault(new.session.id, said)
+
     def _note_first(self, session: Session, link: Link, pane: Pane, made: list[str]) -> None:
         self._sessions[session.id], self._windows[link.window], index, self._now[pane.id] = made
         if int(index) != link.index:
@@ -178,21 +196,22 @@ class Builder:
         for new in places.sessions:
             leader = self._sessions.get(new.shares or "")
             if leader is not None:
-                self._follow(new.session, leader)
+                self._follow(new, leader)
         for number, id in enumerate(places.alone):
             if id in self._sessions:
                 self._put(("new-session", "-d", "-E", "-s", f"{_SECOND}{number}", "-t", self._sessions[id]), id)
-        names = {session.id: session.name for session in self._living.sessions} if self._living else {}
+        names = {session.name for session in self._living.sessions} if self._living else set()
         for session in self._saved.sessions:
-            id = self._plan.sessions.get(session.id, "")
-            if session.id in self._plan.unfinished and names.get(id) != session.name:
-                self._rename(session)
+            if session.id in self._plan.unfinished and session.name not in names:
+                self._rename(session, session.name)
         for new in places.sessions:
-            if new.shares is None and new.name != new.session.name:
-                self._rename(new.session)
+            if new.shares is None and new.name != new.called:
+                self._rename(new.session, new.called)
+            self._note_called(new)
 
-    def _follow(self, session: Session, leader: str) -> None:
-        words = ["new-session", "-d", "-E", "-P", "-F", _MADE, "-s", named(session.name), "-t", leader]
+    def _follow(self, new: NewSession, leader: str) -> None:
+        session = new.session
+        words = ["new-session", "-d", "-E", "-P", "-F", _MADE, "-s", named(new.called), "-t", leader]
         words += ["-c", literal(session.path)] if session.path else []
 
         def note(made: list[str]) -> None:
@@ -200,9 +219,9 @@ class Builder:
 
         self._put(words, session.id, note)
 
-    def _rename(self, session: Session) -> None:
+    def _rename(self, session: Session, name: str) -> None:
         if session.id in self._sessions:
-            words = ("rename-session", "-t", self._sessions[session.id], "--", named(session.name))
+            words = ("rename-session", "-t", self._sessions[session.id], "--", named(name))
             self._put(words, session.id)
 
     def _settle_session(self, session: Session) -> None:
@@ -246,18 +265,42 @@ class Builder:
         for window in self._saved.windows:
             own = self._panes[window.id]
             missing = [pane for pane in own if pane.id in self._plan.making and pane.id not in {*tried, *self._now}]
-            there = [pane for pane in own if pane.id in self._now]
-            if window.id not in self._plan.windows or not missing or not there:
+            if window.id not in self._plan.windows or not missing:
                 continue
             tried.add(missing[0].id)
+            there = self._at_home(window)
             before = [pane for pane in there if own.index(pane) < own.index(missing[0])]
-            if window.id in self._plan.unfinished:
+            if window.id in self._plan.unfinished or self._will_be_whole(window):
+                # However small the others are, there is room; and it gets the layout it had.
                 self._put(("select-layout", "-t", self._plan.windows[window.id], "tiled"), window.id)
             if before:
                 self._split(self._now[before[-1].id], missing[0])
-            else:
+            elif there:
                 self._split(self._now[there[0].id], missing[0], "-b")
+            else:
+                # Somebody put others there in exchange for all it had.
+                self._split(self._inside[self._plan.windows[window.id]][-1].id, missing[0])
         return bool(self._queue)
+
+    def _at_home(self, window: Window) -> list[Pane]:
+        """The panes of a window that are in it: others that live may be elsewhere by now."""
+        id = self._windows.get(window.id, "")
+        inside = {pane.id for pane in self._inside.get(id, ())}
+        there = [pane for pane in self._panes[window.id] if pane.id in self._now]
+        living = self._plan.panes.keys() | self._apart
+        return [pane for pane in there if pane.id not in living or self._now[pane.id] in inside]
+
+    def _is_whole(self, window: Window) -> bool:
+        """Whether a window has all the panes it had, and no other."""
+        return len(self._at_home(window)) == len(self._panes[window.id]) and not self._has_strangers(window)
+
+    def _will_be_whole(self, window: Window) -> bool:
+        there = {pane.id for pane in (*self._at_home(window), *self._wanted(window))}
+        return len(there) == len(self._panes[window.id]) and not self._has_strangers(window)
+
+    def _has_strangers(self, window: Window) -> bool:
+        own = {self._now[pane.id] for pane in self._at_home(window)}
+        return any(pane.id not in own for pane in self._inside.get(self._windows.get(window.id, ""), ()))
 
     def _split(self, place: str, pane: Pane, *flags: str) -> None:
         words = ["split-window", "-d", *flags, "-P", "-F", _MADE, "-t", place, *self._placed(pane)]
@@ -265,11 +308,24 @@ class Builder:
         def note(made: list[str]) -> None:
             self._now[pane.id] = made[3]
 
+        self._queue.append(_Asked(words, pane.id, note, lambda: self._set_apart(pane, place)))
+
+    def _set_apart(self, pane: Pane, place: str) -> None:
+        """Give a pane that has no room a window of its own, beside the one it should be in."""
+        self._apart.add(pane.id)
+        window = self._window[pane.window]
+        words = ["new-window", "-d", "-a", "-P", "-F", _MADE, "-t", place, *self._named(window), *self._placed(pane)]
+
+        def note(made: list[str]) -> None:
+            self._now[pane.id] = made[3]
+            self._problems.setdefault(pane.id, "it is in a window of its own, for there was no room in the one it had")
+
         self._put(words, pane.id, note)
 
     # What they are given
 
     def _settle(self, places: Places) -> None:
+        leaders = {new.session.id: new.shares for new in places.sessions}
         for window in self._saved.windows:
             self._settle_window(window)
         for link in (*(link for new in places.sessions for link in new.links), *places.links):
@@ -281,8 +337,18 @@ class Builder:
             if id is not None and self._is_ours(session.id):
                 self._settle_session(session)
                 self._put(session_size(session, id), session.id)
+                own = self._shown_by(session, leaders.get(session.id))
                 links = [link for link in self._saved.links if link.session == session.id]
+                links = [link for link in links if self._windows.get(link.window) in own]
                 self._put_all(shown(links, id, self._windows), session.id)
+
+    def _shown_by(self, session: Session, leader: str | None) -> set[str]:
+        """The windows, by their ids now, that a session shows: its own, or those of whom it shares them with."""
+        source = leader or session.id
+        id = self._sessions.get(source)
+        living = {link.window for link in self._living.links if link.session == id} if self._living else set()
+        new = {link.window for link in self._plan.links if link.session == source}
+        return living | {self._windows[window] for window in new if window in self._windows}
 
     def _settle_window(self, window: Window) -> None:
         id = self._windows.get(window.id)
@@ -296,7 +362,8 @@ class Builder:
             if pane.id in self._now and self._is_ours(pane.id):
                 self._put_all(pane_settings(pane, self._now[pane.id], self._last_words(pane)), pane.id)
         if any(self._is_ours(pane.id) for pane in panes):
-            self._put_all(arrangement(window, id, panes, self._now), window.id)
+            there = [(pane, self._now[pane.id]) for pane in self._at_home(window)]
+            self._put_all(arrangement(window, id, there, is_whole=self._is_whole(window)), window.id)
 
     def _last_words(self, pane: Pane) -> Words:
         """What lets a dead pane end; nothing when an interrupted restore has, for its text is printed only once."""
@@ -335,17 +402,20 @@ class Builder:
         return WAITING if pane.dead else self._pieces.words[pane.id]
 
     def _put(self, words: Words, about: str, note: Callable[[list[str]], None] | None = None) -> None:
-        self._queue.append((words, about, note))
+        self._queue.append(_Asked(words, about, note))
 
     def _put_all(self, commands: Iterable[Words], about: str) -> None:
-        self._queue += [(words, about, None) for words in commands]
+        self._queue += [_Asked(words, about) for words in commands]
 
     def _flush(self, control: Asks) -> None:
         queue, self._queue = self._queue, []
         if not queue:
             return
-        for (words, about, note), reply in zip(queue, control.ask([each[0] for each in queue]), strict=True):
-            if reply.error is not None:
-                self._problems.setdefault(about, f"tmux refused {words[0]}: {reply.error}")
-            elif note is not None and reply.lines:
-                note(reply.lines[0].split(" "))
+        for asked, reply in zip(queue, control.ask([each.words for each in queue]), strict=True):
+            if reply.error is None:
+                if asked.note is not None and reply.lines:
+                    asked.note(reply.lines[0].split(" "))
+            elif asked.otherwise is not None:
+                asked.otherwise()
+            else:
+                self._problems.setdefault(asked.about, f"tmux refused {asked.words[0]}: {reply.error}")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import takewhile
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from perdure.model.plan import Restore
 from perdure.model.server import Server, ServerProcess
-from perdure.model.snapshot import SnapshotSummary
+from perdure.model.snapshot import Snapshot, SnapshotSummary
 from perdure.ports import RestoreJournal, SnapshotStore
 from perdure.snapshots.drop import last_good
 
@@ -26,6 +26,8 @@ class Choice(Struct, frozen=True, kw_only=True):
     snapshot: str
     #: How many panes it has, when it is taken because the latest has so many less; None when it is the latest.
     dropped_from: int | None = None
+    #: The latest one then: what came into it since is brought back after the other.
+    latest: str | None = None
 
 
 def servers_of(store: SnapshotStore, *, host: str, uid: int, socket: str | None, now: datetime) -> Sequence[Server]:
@@ -50,7 +52,41 @@ def choose(lineage: Sequence[SnapshotSummary], *, now: datetime) -> Choice | Non
     if chosen is None:
         return None
     snapshot = chosen.snapshot
-    return Choice(snapshot=snapshot.id, dropped_from=None if chosen.instead_of is None else snapshot.panes)
+    if chosen.instead_of is None:
+        return Choice(snapshot=snapshot.id)
+    return Choice(snapshot=snapshot.id, dropped_from=snapshot.panes, latest=chosen.instead_of.id)
+
+
+def up_to_date(snapshot: Snapshot, latest: Snapshot) -> Snapshot:
+    """Return a snapshot with what is in its panes by a later one, as far as they are the same panes.
+
+    Panes keep their ids as long as their server runs: who was in another conversation when he was last seen comes back
+    in that one.
+    """
+    if snapshot.topology.process != latest.topology.process:
+        return snapshot
+    later = {pane.id: pane for pane in latest.topology.panes}
+    panes = tuple(
+        structs.replace(
+            pane,
+            cwd=later[pane.id].cwd,
+            command=later[pane.id].command,
+            dead=later[pane.id].dead,
+            exit_status=later[pane.id].exit_status,
+            exit_signal=later[pane.id].exit_signal,
+            program=later[pane.id].program,
+            identity=later[pane.id].identity,
+        )
+        if pane.id in later
+        else pane
+        for pane in snapshot.topology.panes
+    )
+    known = {id: each for id, each in latest.details.panes.items() if id in snapshot.details.panes}
+    return structs.replace(
+        snapshot,
+        topology=structs.replace(snapshot.topology, panes=panes),
+        details=structs.replace(snapshot.details, panes={**snapshot.details.panes, **known}),
+    )
 
 
 def unfinished(journal: RestoreJournal, server: Server, process: ServerProcess | None, now: datetime) -> Restore | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -17,8 +17,10 @@ from perdure.model.server import Server
 from perdure.model.snapshot import Capture, Snapshot
 from perdure.model.topology import Pane
 from perdure.model.user import User
+from perdure.model.wrapped import Stage, read_wrapper
 from perdure.ports import AgentAdapter, DeletesTranscripts, HostView
 from perdure.restore.plan import Conversation, Holder, Living
+from perdure.restore.refresh import Newer, Number, newer, renewed
 from perdure.snapshots.identify import Seen
 
 
@@ -31,24 +33,36 @@ def living(
     user: User,
     me: User,
     interrupted: Restore | None = None,
-) -> Living:
-    """Return what a plan for this snapshot depends on. `captures` are all of the user's servers that answered."""
+    taken: Collection[Conversation] = (),
+    settled: Collection[Number] = (),
+) -> tuple[Living, Mapping[str, Newer]]:
+    """Return what a plan for this snapshot depends on, and what its agents did after they were saved.
+
+    `captures` are all of the user's servers that answered, `taken` conversations that are promised to other panes, and
+    `settled` agents that stay where they were saved, whatever they did after.
+    """
     capture = next((each for each in captures if each.server.key == snapshot.server.key), None)
     # Who else is at work only matters to conversations.
-    processes = table() if any(conversation_of(pane.identity) for pane in snapshot.topology.panes) else None
+    processes = table() if agents_of(snapshot) else None
+    held = held_in_panes(captures, snapshot.server)
+    # What a pane of an interrupted restore is in, it may be in because of a guess that is made again now.
+    theirs = {key for key, holder in held.items() if interrupted is None or holder.pane is None}
 
     def look() -> bytes:
-        return msgspec.json.encode(_as_user(snapshot, captures, processes, known, view, user))
+        others = theirs.union(taken)
+        return msgspec.json.encode(_as_user(snapshot, captures, processes, known, view, user, others, settled))
 
     found = msgspec.json.decode(look() if user.uid == me.uid else run_as(user, look), type=_Found)
-    return Living(
+    so_far = Living(
         topology=capture.topology if capture else None,
-        held={**held_outside(found.outside), **held_in_panes(captures, snapshot.server)},
+        held={**held_outside(found.outside), **held},
         directories=found.directories,
         lost=found.lost,
+        asking=frozenset(asking_panes(capture)) if capture else frozenset(),
         home=user.home,
         interrupted=interrupted,
     )
+    return so_far, found.newer
 
 
 class _Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +70,8 @@ class _Found(msgspec.Struct, frozen=True, kw_only=True):
 
     directories: dict[str, str]
     lost: dict[str, str]
-    outside: list[tuple[int, Identity]]
+    outside: list[tuple[Process, Identity]]
+    newer: dict[str, Newer]
 
 
 def _as_user(
@@ -66,17 +81,51 @@ def _as_user(
     known: Roster,
     view: HostView,
     user: User,
+    theirs: Collection[Conversation],
+    settled: Collection[Number],
 ) -> _Found:
+    outside = [] if table is None else list(_outside(snapshot, captures, table, known, view))
+    held = held_outside(outside).keys() | theirs
+    since: dict[str, Newer] = {}
+    if table is not None:
+        alive = _processes(captures)
+        since = newer(snapshot, known, view, table, held=held, alive=alive, settled=settled)
+    snapshot = renewed(snapshot, since)
     return _Found(
         directories={path: nearest(path, user.home) for path in paths_of(snapshot)},
         lost=dict(_lost(snapshot, known.called(agents_of(snapshot)), view)),
-        outside=[] if table is None else list(_outside(snapshot, captures, table, known, view)),
+        outside=outside,
+        newer=since,
     )
 
 
 def agents_of(snapshot: Snapshot) -> set[str]:
     """Return the names of the agents a snapshot has."""
     return {pane.identity.agent for pane in snapshot.topology.panes if pane.identity is not None}
+
+
+def held_now(
+    snapshot: Snapshot,
+    captures: Sequence[Capture],
+    table: ProcessTable,
+    known: Roster,
+    view: HostView,
+    user: User,
+    me: User,
+) -> dict[Conversation, tuple[Holder, ...]]:
+    """Return who is in which conversation of a user at this moment, in a pane or not; all of them, if there are several."""
+
+    def look() -> bytes:
+        return msgspec.json.encode(list(_outside(snapshot, captures, table, known, view)))
+
+    found = msgspec.json.decode(
+        look() if user.uid == me.uid else run_as(user, look), type=list[tuple[Process, Identity]]
+    )
+    holders: dict[Conversation, tuple[Holder, ...]] = {}
+    for held in (held_outside(found), held_in_panes(captures, snapshot.server)):
+        for key, holder in held.items():
+            holders[key] = (*holders.get(key, ()), holder)
+    return holders
 
 
 def paths_of(snapshot: Snapshot) -> set[str]:
@@ -103,13 +152,21 @@ def held_in_panes(captures: Iterable[Capture], server: Server) -> dict[Conversat
     return held
 
 
-def held_outside(found: Iterable[tuple[int, Identity]]) -> dict[Conversation, Holder]:
+def held_outside(found: Iterable[tuple[Process, Identity]]) -> dict[Conversation, Holder]:
     """Return who is in which conversation outside tmux."""
     return {
-        key: Holder(place=f"process {pid}, outside tmux")
-        for pid, identity in found
+        key: Holder(place=f"process {process.pid}, outside tmux", process=process)
+        for process, identity in found
         if (key := conversation_of(identity)) is not None
     }
+
+
+def asking_panes(capture: Capture) -> Iterable[str]:
+    """Yield the panes in which something waits for Enter."""
+    for pane, details in capture.details.panes.items():
+        wrapped = read_wrapper(details.processes[0].argv) if details.processes else None
+        if wrapped is not None and wrapped.asks and wrapped.stage is Stage.PRELUDE:
+            yield pane
 
 
 def conversation_of(identity: Identity | None) -> Conversation | None:
@@ -125,14 +182,21 @@ def _lost(snapshot: Snapshot, adapters: Mapping[str, AgentAdapter], view: HostVi
         details = snapshot.details.panes.get(pane.id)
         identity = pane.identity
         written = details.agent.transcript if details and details.agent else None
-        if identity is None or identity.conversation is None or written is None or view.size(written) is not None:
+        if identity is None or identity.conversation is None or written is None or _has_it(written, identity, view):
             continue
         adapter = adapters.get(identity.agent)
         if isinstance(adapter, DeletesTranscripts):
             continue  # there may be a copy, which is put back before the agent is started
         # It may only have moved: some agents put it elsewhere when a worktree goes.
         if adapter is None or _described(adapter, identity, _agent_process(snapshot, pane), view) is None:
-            yield pane.id, f"the transcript of {identity.conversation} is gone ({written})"
+            gone = "gone" if view.size(written) is None else "empty"
+            yield pane.id, f"the transcript of {identity.conversation} is {gone} ({written})"
+
+
+def _has_it(transcript: str, identity: Identity, view: HostView) -> bool:
+    """Whether there can be a conversation in a file: an empty one has lost what was said."""
+    size = view.size(transcript)
+    return bool(size) if identity.prompted else size is not None
 
 
 def _described(adapter: AgentAdapter, identity: Identity, process: Process | None, view: HostView) -> str | None:
@@ -142,7 +206,7 @@ def _described(adapter: AgentAdapter, identity: Identity, process: Process | Non
         found = adapter.describe(identity, process, view).transcript
     except Exception:  # one broken adapter costs only itself
         return None
-    return found if found is not None and view.size(found) is not None else None
+    return found if found is not None and _has_it(found, identity, view) else None
 
 
 def _agent_process(snapshot: Snapshot, pane: Pane) -> Process | None:
@@ -160,17 +224,12 @@ def agent_process(snapshot: Snapshot, pane: str) -> Process | None:
 
 def _outside(
     snapshot: Snapshot, captures: Sequence[Capture], table: ProcessTable, known: Roster, view: HostView
-) -> Iterable[tuple[int, Identity]]:
+) -> Iterable[tuple[Process, Identity]]:
     """Yield the conversations of agents that run in no pane, such as in another terminal.
 
     Not those of the snapshot's own agents: they outlive their server by some seconds, and are waited for.
     """
-    inside = {
-        (process.pid, process.start_ticks)
-        for details in (*(each.details for each in captures), snapshot.details)
-        for pane in details.panes.values()
-        for process in pane.processes
-    }
+    inside = _processes((*captures, snapshot))
     for process in table.of_user(snapshot.server.uid):
         if (process.pid, process.start_ticks) in inside:
             continue
@@ -182,4 +241,14 @@ def _outside(
             claims = found[0].identify(seen, view)
         except Exception:  # one broken adapter costs only itself
             continue
-        yield from ((process.pid, claim) for claim in claims[:1] if claim.conversation is not None and claim.certain)
+        yield from ((process, claim) for claim in claims[:1] if claim.conversation is not None and claim.certain)
+
+
+def _processes(captures: Iterable[Capture | Snapshot]) -> set[Number]:
+    """Numbers and start times of the processes in all panes."""
+    return {
+        (process.pid, process.start_ticks)
+        for each in captures
+        for pane in each.details.panes.values()
+        for process in pane.processes
+    }

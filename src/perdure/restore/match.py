@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import count
 from typing import Final
 
 from msgspec import Struct
@@ -85,8 +86,8 @@ class _Matching:
         self._then, self._now = by_window(saved.panes), by_window(living.panes)
 
     def there(self) -> There:
-        sessions = self._sessions()
         marked = self._marked()
+        sessions = self._sessions(marked)
         windows = self._windows(sessions, marked)
         return There(sessions=sessions, windows=windows, panes=self._panes(windows, marked))
 
@@ -101,7 +102,7 @@ class _Matching:
 
     # Sessions
 
-    def _sessions(self) -> dict[str, str]:
+    def _sessions(self, marked: Mapping[str, str]) -> dict[str, str]:
         ids = {session.id for session in self._living.sessions} if self._by_id else set()
         found = {each.id: each.id for each in self._saved.sessions if each.id in ids}
         names = {each.name: each.id for each in self._living.sessions if each.id not in found}
@@ -112,7 +113,28 @@ class _Matching:
         for each in self._saved.sessions:
             if each.id not in found and each.id in self._begun.making and each.group in names:
                 found[each.id] = names.pop(each.group)
+        for id, name in self._renamed(marked):
+            if id not in found and name in names:
+                found[id] = names.pop(name)
         return found
+
+    def _renamed(self, marked: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """The sessions that were made under another name as theirs was taken, with it; what they show tells."""
+        names = {session.id: session.name for session in self._living.sessions}
+        taken = {*names.values()}
+        homes = {pane.id: pane.window for pane in self._living.panes}
+        places: dict[str, set[str]] = {}
+        for link in self._living.links:
+            places.setdefault(link.window, set()).add(names[link.session])
+        shown: dict[str, set[str]] = {}
+        for pane in self._saved.panes:
+            now = marked.get(pane.id, pane.id if self._by_id else "")
+            shown.setdefault(pane.window, set()).update(places.get(homes.get(now, ""), ()))
+        named = {session.id: session.name for session in self._saved.sessions}
+        for link in self._saved.links:
+            for name in sorted(shown.get(link.window, ())):
+                if named[link.session] in taken and is_other_name(name, named[link.session]):
+                    yield link.session, name
 
     # Windows
 
@@ -239,6 +261,18 @@ def chosen_indexes(saved: Topology, begun: Begun) -> dict[tuple[str, str], int]:
     times = Counter((link.session, link.window) for link in saved.links)
     places = ((link.session, link.window, link.index) for link in begun.links)
     return {(session, window): index for session, window, index in places if times[session, window] == 1}
+
+
+def other_name(name: str, taken: Collection[str]) -> str:
+    """Return the name itself when it is free, else one that tells which it was."""
+    if name not in taken:
+        return name
+    return next(other for number in count(2) if (other := f"{name}-{number}") not in taken)
+
+
+def is_other_name(other: str, name: str) -> bool:
+    """Say whether `other_name` may have made the one of the other."""
+    return other.startswith(f"{name}-") and other[len(name) + 1 :].isdecimal()
 
 
 def free_index(wanted: int, used: Iterable[int]) -> int:

@@ -7,18 +7,21 @@ Sessions of one group share their windows, so only the first of them brings any.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from perdure.model.plan import Plan
 from perdure.model.topology import Link, Session, Topology
+from perdure.restore.match import other_name
 
 
 class NewSession(Struct, frozen=True, kw_only=True):
     """A session to be made, and the windows it brings or links."""
 
     session: Session
+    #: What it is called in the end: its name may be another's now.
+    called: str
     #: What it is called while it is made: a group is called after its first session.
     name: str
     #: The session of the snapshot it shares its windows with.
@@ -45,17 +48,19 @@ def arrange(saved: Topology, plan: Plan, living: Topology | None) -> Places:
     new = [session for session in saved.sessions if session.id in plan.making]
     groups = {session.id: session.group for session in living.sessions} if living else {}
     names = {session.name for session in living.sessions} if living else set()
+    called = _called(saved, new, names)
     leaders = _leaders(saved, plan, groups)
     owned, shown = _divided(plan, new, leaders)
     made = []
     for session in sorted(new, key=lambda session: session.id in leaders):
         leader = leaders.get(session.id)
         # A group of this name that somebody else has would take our session in.
-        is_named = leader is None and session.group and session.group not in names | {each.name for each in new}
+        is_named = leader is None and session.group and session.group not in names | {*called.values()}
         made.append(
             NewSession(
                 session=session,
-                name=session.group if is_named else session.name,
+                called=called[session.id],
+                name=session.group if is_named else called[session.id],
                 shares=leader,
                 makes=_of(session, owned),
                 links=_of(session, shown),
@@ -67,6 +72,17 @@ def arrange(saved: Topology, plan: Plan, living: Topology | None) -> Places:
         links=tuple(link for link in shown if link.session in plan.sessions),
         alone=tuple(_alone(saved, plan, groups)),
     )
+
+
+def _called(saved: Topology, new: Sequence[Session], names: Collection[str]) -> dict[str, str]:
+    """Return what each new session will be called: as it was, unless another is called so now."""
+    taken = {*names, *(session.name for session in saved.sessions)}
+    called: dict[str, str] = {}
+    for session in new:
+        name = session.name if session.name not in names else other_name(session.name, taken)
+        called[session.id] = name
+        taken.add(name)
+    return called
 
 
 def _of(session: Session, links: Iterable[Link]) -> tuple[Link, ...]:

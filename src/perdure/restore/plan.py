@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from os.path import basename
@@ -11,7 +12,7 @@ from msgspec import Struct, structs
 from perdure.agents.generic import is_waiting_shell
 from perdure.model.identity import Identity
 from perdure.model.plan import AGENT_ACTIONS, Action, Plan, Restore, Step
-from perdure.model.process import Command
+from perdure.model.process import Command, Process
 from perdure.model.secrets import is_secret_name, is_secret_value
 from perdure.model.snapshot import CAPTURED, Snapshot
 from perdure.model.topology import Link, Pane, Topology
@@ -39,6 +40,8 @@ class Holder(Struct, frozen=True, kw_only=True):
     place: str
     #: The pane, when it is one of the server that is restored.
     pane: str | None = None
+    #: The process, when it runs in no pane: it may be one that outlives its server by some seconds.
+    process: Process | None = None
 
 
 class Living(Struct, frozen=True, kw_only=True):
@@ -52,6 +55,8 @@ class Living(Struct, frozen=True, kw_only=True):
     directories: Mapping[str, str] = {}
     #: By pane of the snapshot: why its conversation cannot be resumed, though its id is known.
     lost: Mapping[str, str] = {}
+    #: Panes of this server in which an agent waits for Enter.
+    asking: frozenset[str] = frozenset()
     #: Where what has no directory of its own starts.
     home: str = ""
     #: A restore of this snapshot that did not come to its end.
@@ -94,9 +99,10 @@ def plan(snapshot: Snapshot, living: Living, adapters: Mapping[str, AgentAdapter
     windows = {pane.window for pane in saved.panes if pane.id in panes}
     decide = _Decider(snapshot, living, adapters, policy, panes, there, unfinished)
     steps = tuple(decide(n, target, pane) for n, (target, pane) in enumerate(targets(saved), 1))
-    making = (sessions - there.sessions.keys()) | (windows - there.windows.keys()) | (panes - there.panes.keys())
+    making = _missing(saved, sessions, panes, there)
     placing = _Placing(saved, living.topology, there, begun, unfinished)
-    showing = sessions | _sharing(saved, sessions, there)
+    showing = (sessions & (making | there.sessions.keys())) | _sharing(saved, sessions, there)
+    shown = windows & (making | there.windows.keys())
     return Plan(
         snapshot=snapshot.id,
         server=snapshot.server,
@@ -105,8 +111,8 @@ def plan(snapshot: Snapshot, living: Living, adapters: Mapping[str, AgentAdapter
         windows=there.windows,
         panes=there.panes,
         unfinished=unfinished & (sessions | windows | panes),
-        making=frozenset(making),
-        links=tuple(link for link in placing.links() if link.session in showing and link.window in windows),
+        making=making,
+        links=tuple(link for link in placing.links() if link.session in showing and link.window in shown),
         moves=tuple(placing.moves),
         placeholders=placing.placeholders,
     )
@@ -128,6 +134,25 @@ def _wanted(topology: Topology, policy: Policy) -> tuple[frozenset[str], frozens
     sessions = frozenset(link.session for link in links if link.window in windows)
     shown = {link.window for link in links}
     return sessions, frozenset(pane.id for pane in topology.panes if policy.wants(pane.id) and pane.window in shown)
+
+
+def _missing(topology: Topology, sessions: frozenset[str], panes: frozenset[str], there: There) -> frozenset[str]:
+    """What of that is not there. A window, or a session, whose panes all live elsewhere is not missing: somebody put
+    them there.
+    """
+    lost = panes - there.panes.keys()
+    windows = {pane.window for pane in topology.panes if pane.id in lost} - there.windows.keys()
+    wanted = {pane.window for pane in topology.panes if pane.id in panes}
+    shown = windows | (wanted & there.windows.keys() & _shared(topology))
+    showing = {link.session for link in topology.links if link.window in shown}
+    return lost | windows | ((sessions & showing) - there.sessions.keys())
+
+
+def _shared(topology: Topology) -> frozenset[str]:
+    """The windows that more than one session shows."""
+    places = {(link.session, link.window) for link in topology.links}
+    times = Counter(window for _, window in places)
+    return frozenset(window for window, number in times.items() if number > 1)
 
 
 def _sharing(topology: Topology, sessions: frozenset[str], there: There) -> frozenset[str]:
@@ -179,6 +204,10 @@ class _Placing:
         #: Placeholders of sessions that an interrupted restore made.
         self.placeholders = tuple(link.window for link in held)
         self._chosen = chosen_indexes(saved, begun)
+        self._shared = _shared(saved)
+        lost = {pane.window for pane in saved.panes if pane.id not in there.panes}
+        #: Windows that are gone, and all of whose panes live elsewhere.
+        self._left = {window.id for window in saved.windows} - lost - there.windows.keys()
         # By session as it is called now: what stands at which index.
         self._now: dict[str, dict[int, str]] = {}
         for link in living.links if living else ():
@@ -202,8 +231,12 @@ class _Placing:
         """Yield every place to be made, with an index that is free there."""
         for link in self._saved.links:
             session, window = self._there.sessions.get(link.session), self._there.windows.get(link.window)
+            if link.window in self._left:
+                continue
             if session is None:
-                yield link
+                # What only this session showed, and is shown by another now, was moved there.
+                if window is None or link.window in self._shared:
+                    yield link
                 continue
             now = self._now.setdefault(session, {})
             if window is None:
@@ -306,7 +339,14 @@ class _Decider:
         problem = problem or self._hindrance(pane, identity, cwd) or self._twice(pane, identity)
         if problem:
             return self._somewhere(_with(step, action=Action.SHOW, why=problem), cwd)
-        return self._somewhere(self._asking(step, identity), cwd)
+        return self._somewhere(self._asking(self._after(step, identity), pane, identity), cwd)
+
+    def _after(self, step: Step, identity: Identity) -> Step:
+        """Say for whom the step has to wait: two in one conversation would fork it."""
+        holder = self._living.held.get(_key(identity) or ("", None, ""))
+        if holder is None or holder.process is None:
+            return step
+        return _with(step, why=f"after {holder.place}, has ended")
 
     def _variables(self, command: Command) -> dict[str, Mapping[str, str]]:
         """Tell apart which variables everybody may see, which nobody else may, and which are not given back at all."""
@@ -363,13 +403,19 @@ class _Decider:
                 heirs.setdefault(key, pane.id)
         return heirs
 
-    def _asking(self, step: Step, identity: Identity) -> Step:
-        """Let a person decide where nobody can be sure, and everywhere when that is wanted."""
+    def _asking(self, step: Step, pane: Pane, identity: Identity) -> Step:
+        """Let a person decide where nobody can be sure, and everywhere when that is wanted.
+
+        A pane that an interrupted restore has made asks, or waits for its turn, as it was told then.
+        """
         is_guess = step.action is Action.RESUME and not identity.certain and self._snapshot.origin == CAPTURED
+        begun = self._here(pane) if pane.id in self._unfinished else ()
+        if begun and begun[0] not in self._living.asking:
+            return step
         if is_guess:
             why = f"that it was in {identity.conversation} is not certain; Enter in the pane resumes it"
             return _with(step, asks=True, is_guess=True, why=why)
-        if self._policy.lazy:
+        if self._policy.lazy or begun:
             return _with(step, asks=True, why="Enter in the pane starts it")
         return step
 
@@ -380,10 +426,14 @@ class _Decider:
             return ""
         in_use = self._living.held.get(key)
         # An interrupted restore may have started it in the very pane it is for.
-        if in_use is not None and (in_use.pane is None or in_use.pane != self._there.panes.get(pane.id)):
+        if in_use is not None and in_use.process is None and in_use.pane not in self._here(pane):
             return f"{key[2]} is in use already, in {in_use.place}"
         heir = self._heirs[key]
         return "" if heir == pane.id else f"{key[2]} goes to pane {heir}"
+
+    def _here(self, pane: Pane) -> tuple[str, ...]:
+        """The pane as it is now, () when it is not there."""
+        return tuple(now for id, now in self._there.panes.items() if id == pane.id)
 
     def _active_at(self, pane: Pane) -> datetime | None:
         details = self._snapshot.details.panes.get(pane.id)

@@ -15,22 +15,23 @@ from perdure.agents import roster
 from perdure.errors import PerdureError, ScrollbackNotFound, SnapshotDamaged, Unanswered
 from perdure.host.directories import make_for
 from perdure.host.lock import held
-from perdure.host.processes import read_processes
+from perdure.host.processes import is_alive, read_processes
 from perdure.host.scope import outside_service
 from perdure.host.scratch import Scratch, remove_stale
 from perdure.host.vault import vault_dir
 from perdure.host.waiting import wait_until
-from perdure.model.digest import digest_of
 from perdure.model.plan import AGENT_ACTIONS, Action, Outcome, Plan, Restore, Result, Step
+from perdure.model.process import Process
 from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture, Miss, Missed, Snapshot
 from perdure.model.topology import Pane, Topology
 from perdure.model.user import User
 from perdure.ports import RestoreJournal, SnapshotStore
 from perdure.restore.build import Builder, Built, Pieces
-from perdure.restore.living import agent_process, agents_of, living
+from perdure.restore.living import agent_process, agents_of, conversation_of, held_now, living
 from perdure.restore.pieces import start_of, text_of, words_of
 from perdure.restore.plan import Conversation, Holder, Living, Policy, plan, starts_an_agent
+from perdure.restore.refresh import moved_on, renewed, told
 from perdure.restore.stage import RealStage, World
 from perdure.restore.starting import Candidate, Starter
 from perdure.snapshots.ask import Question
@@ -105,7 +106,7 @@ def prepare(
     known = roster(config.agents)
     captures = _captures(user, snapshot.server, ground)
     process = next((each.topology.process for each in captures if each.server.key == snapshot.server.key), None)
-    found = living(
+    found, since = living(
         snapshot,
         captures,
         lambda: read_processes(known.environment),
@@ -114,12 +115,16 @@ def prepare(
         user,
         ground.around.me,
         interrupted=interrupted(ground.store, snapshot, process),
+        taken=(taken or {}).keys(),
+        settled=moved_on(snapshot, ground.store),
     )
+    snapshot = renewed(snapshot, since)
     found = msgspec.structs.replace(
         found, held={**(taken or {}), **found.held}, made=made_before(ground.store, snapshot, process)
     )
     adapters = known.called(agents_of(snapshot))
-    return Prepared(snapshot=snapshot, user=user, living=found, plan=plan(snapshot, found, adapters, policy))
+    planned = told(plan(snapshot, found, adapters, policy), since)
+    return Prepared(snapshot=snapshot, user=user, living=found, plan=planned)
 
 
 def _captures(user: User, server: Server, ground: Ground) -> list[Capture]:
@@ -163,8 +168,9 @@ def restore(
     report: Callable[[Outcome], None],
 ) -> tuple[Prepared, list[Outcome]]:
     """Carry out a plan for a server, made once nobody else is at work on it, and return what came of each step."""
-    path = os.path.join(ground.lock_dir, f"restore-{digest_of(server.key.encode())[:16]}.lock")
-    with held(path, f"restore of {server.socket}"):
+    # One for all servers of a user: a conversation may be in snapshots of two.
+    path = os.path.join(ground.lock_dir, f"restore-{server.uid}.lock")
+    with held(path, f"restore for {server.user}"):
         ready = prepared()
         try:
             return ready, _Run(ready, ground, most=most, report=report).run()
@@ -328,8 +334,15 @@ class _Run:
     def _words(self, step: Step) -> tuple[str, ...]:
         if step.action in (Action.KEEP, Action.LEAVE):
             return ()
-        start = start_of(step, self._panes[step.pane], self._scratch.path, has_text=step.n in self._texts)
-        return words_of(start)
+        has_text, before = step.n in self._texts, self._before(step)
+        return words_of(start_of(step, self._panes[step.pane], self._scratch.path, has_text=has_text, before=before))
+
+    def _before(self, step: Step) -> Process | None:
+        """Return the process that is in a step's conversation at this moment, in no pane; None when there is none."""
+        key = conversation_of(self._panes[step.pane].identity)
+        holder = self._prepared.living.held.get(key) if key is not None else None
+        known = (agent_process(self._snapshot, step.pane), holder.process if holder is not None else None)
+        return next((each for each in known if each is not None and is_alive(each.pid, each.start_ticks)), None)
 
     # Telling
 
@@ -411,7 +424,17 @@ class _Run:
     def _candidate(self, step: Step, pane: str) -> Candidate:
         details = self._snapshot.details.panes.get(step.pane)
         task = details.agent.task if details and details.agent else None
-        return Candidate(step=step, pane=pane, before=agent_process(self._snapshot, step.pane), task=task)
+        return Candidate(step=step, pane=pane, before=self._before(step), task=task)
+
+    def _held(self) -> Mapping[Conversation, tuple[Holder, ...]]:
+        """Return who is in which conversation now: a person may have opened one since the plan was made."""
+        ground, user = self._ground, self._prepared.user
+        known = roster(ground.around.config.agents)
+        looked = look(ground.ask(user, [self._plan.server.socket]), ground.around, ground.now())
+        captures = [each.capture for each in looked if isinstance(each, Looked)]
+        table = read_processes(known.environment)
+        view, me = ground.around.view_of(user), ground.around.me
+        return held_now(self._snapshot, captures, table, known, view, user, me)
 
     def _stage(self) -> RealStage:
         config = self._ground.around.config
@@ -426,6 +449,7 @@ class _Run:
             vault=vault_dir(self._ground.state_dir_of(self._prepared.user)),
             now=self._ground.now,
             say=self._ground.say,
+            held=self._held,
         )
         return RealStage(world)
 

@@ -62,18 +62,20 @@ def window_settings(window: Window, id: str) -> Iterator[Words]:
     yield from _options(window.options, id, "-w")
 
 
-def arrangement(window: Window, id: str, panes: Sequence[Pane], now: Mapping[str, str]) -> Iterator[Words]:
-    """Yield what puts the panes of a window into their places. `panes` are all it has, `now` what they are called."""
-    there = [pane for pane in panes if pane.id in now]
-    is_whole = len(there) == len(panes)
+def arrangement(window: Window, id: str, panes: Sequence[tuple[Pane, str]], *, is_whole: bool) -> Iterator[Words]:
+    """Yield what puts the panes of a window into their places.
+
+    `panes` are those of its own that are in it, with what they are called now; `is_whole` says that it has all of
+    them and no other.
+    """
     if is_whole and (window.layout or len(panes) > 1):
         # For a single pane too: while anybody is attached, to whatever session, a new window has the size of theirs.
         yield ("select-layout", "-t", id, window.layout or "tiled")
-    for pane in (*(each for each in there if each.last), *(each for each in there if each.active)):
-        yield ("select-pane", "-t", now[pane.id])
+    for _, now in (*(each for each in panes if each[0].last), *(each for each in panes if each[0].active)):
+        yield ("select-pane", "-t", now)
     if window.zoomed and is_whole and len(panes) > 1:
         # A toggle; nothing is zoomed after a layout was chosen. (Not `if-shell`: what it runs is answered as well.)
-        yield ("resize-pane", "-Z", "-t", now[next((pane for pane in panes if pane.active), panes[0]).id])
+        yield ("resize-pane", "-Z", "-t", next((now for pane, now in panes if pane.active), panes[0][1]))
 
 
 def pane_settings(pane: Pane, id: str, words: Words) -> Iterator[Words]:

@@ -19,15 +19,16 @@ from perdure.model.process import Process
 from perdure.model.screen import Screen
 from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture, Miss, Missed, Snapshot
-from perdure.model.text import decode
 from perdure.model.user import User
 from perdure.ports import AgentAdapter
 from perdure.restore.judge import Seen, is_in_title
+from perdure.restore.living import conversation_of
 from perdure.restore.match import INSTEAD
-from perdure.restore.pieces import text_of
+from perdure.restore.pieces import start_of, text_of
+from perdure.restore.plan import Conversation, Holder
 from perdure.restore.replay import below_marker
 from perdure.restore.starting import Candidate, Stage
-from perdure.restore.wrap import Start, command
+from perdure.restore.wrap import command
 from perdure.snapshots.ask import ask
 from perdure.snapshots.capture import Memory, Reading, receive
 from perdure.snapshots.look import Looked, Surroundings, look
@@ -37,6 +38,10 @@ from perdure.tmux.screen import read_lines_and_history
 
 #: How far back the words are looked for that were last said: an answer may be long.
 _HISTORY = 1000
+
+
+#: For how many seconds it is believed who is in which conversation: as long as a handful of starts takes.
+_STALE = 0.2
 
 
 class World(Struct, frozen=True, kw_only=True):
@@ -55,6 +60,8 @@ class World(Struct, frozen=True, kw_only=True):
     now: Callable[[], datetime]
     #: Tells whoever waits why nothing happens.
     say: Callable[[str], None]
+    #: Finds out who is in which conversation at this moment.
+    held: Callable[[], Mapping[Conversation, tuple[Holder, ...]]]
 
 
 class RealStage(Stage):
@@ -64,6 +71,7 @@ class RealStage(Stage):
         self._world = world
         self._memory = Memory()
         self._seen: Capture | None = None
+        self._held: tuple[float, Mapping[Conversation, tuple[Holder, ...]]] | None = None
         #: What was done for an agent before it was started, by pane of the snapshot.
         self.notes: dict[str, str] = {}
 
@@ -136,26 +144,46 @@ class RealStage(Stage):
             self.notes[step.pane] = said
         return keep_copies(*about)
 
-    def cancel(self, candidate: Candidate, why: str) -> None:
-        """Leave a shell that says why, in place of what waits in the pane."""
+    def cancel(self, candidate: Candidate, why: str, *, until: Process | None = None) -> None:
+        """Leave a shell that says why, in place of what waits in the pane.
+
+        With `until` the agent itself waits there, for that process to end and for Enter: no snapshot forgets it.
+        """
         world = self._world
         pane = next(each for each in world.snapshot.topology.panes if each.id == candidate.step.pane)
-        step = structs.replace(candidate.step, action=Action.SHOW, why=why)
+        waits = until is not None
+        step = structs.replace(
+            candidate.step, action=candidate.step.action if waits else Action.SHOW, asks=waits, why=why
+        )
         text = text_of(step, None, saved_at=world.snapshot.last_seen_at, now=world.now(), width=pane.width)
         # What waits in the pane has printed its own text: this number is nobody else's.
         number = step.n + INSTEAD
         world.scratch.prepare({number: text or b""}, ())
-        words = command(Start(text=world.scratch.path(number, Kind.TEXT)))
+        start = start_of(step, pane, world.scratch.path, has_text=False, before=until)
+        words = command(structs.replace(start, text=world.scratch.path(number, Kind.TEXT)))
         respawn = line(("respawn-pane", "-k", "-t", candidate.pane, *words))
         # Only on the server it was made on: on another, this is somebody's pane.
         same = f"#{{==:#{{pid}},{world.process.pid}}}" if world.process is not None else "1"
-        script = line(("if-shell", "-F", same, decode(respawn)))
+        script = b'%%if "%s"\n%s%%endif\n' % (same.encode(), respawn)
         run.gather([run.start(world.server.socket, ["source-file", "-"], owner=world.user, script=script)])
         world.scratch.release(step.n)
 
     def is_alive(self, process: Process) -> bool:
         """Say whether this very process still runs."""
         return is_alive(process.pid, process.start_ticks)
+
+    def holder(self, candidate: Candidate) -> str:
+        """Return who else is in the conversation at this moment, "" for nobody."""
+        pane = next(each for each in self._world.snapshot.topology.panes if each.id == candidate.step.pane)
+        key = conversation_of(pane.identity)
+        if key is None:
+            return ""
+        now = ticking()
+        if self._held is None or now - self._held[0] > _STALE:
+            self._held = now, self._world.held()
+        # The pane that waits for it holds it too.
+        others = (each.place for each in self._held[1].get(key, ()) if each.pane != candidate.pane)
+        return next(others, "")
 
     def pressure(self) -> bool:
         """Say whether memory is so short that nothing may be started."""

@@ -51,13 +51,17 @@ class Stage:
         """Let an agent start; return why it must not, "" when it has been."""
         raise NotImplementedError
 
-    def cancel(self, candidate: Candidate, why: str) -> None:
-        """Leave a shell in the pane of an agent that is not started."""
+    def cancel(self, candidate: Candidate, why: str, *, until: Process | None = None) -> None:
+        """Leave a shell in the pane of an agent that is not started, or what waits for Enter until a process has ended."""
         raise NotImplementedError
 
     def is_alive(self, process: Process) -> bool:
         """Say whether this very process still runs."""
         raise NotImplementedError
+
+    def holder(self, candidate: Candidate) -> str:
+        """Return who else is in the conversation at this moment, "" for nobody."""
+        return ""
 
     def pressure(self) -> bool:
         """Say whether memory is so short that nothing may be started."""
@@ -93,15 +97,16 @@ class Starter:
         #: Those of them that have come up. Which conversation they are in may take longer to tell.
         self._up: set[str] = set()
         self._waiting: list[Candidate] = []
-        self._since = 0.0
+        #: By pane: who is in its conversation, and since when that is known.
+        self._in_use: dict[str, tuple[str, float]] = {}
         self._was_short = False
 
     def start(self, candidates: Sequence[Candidate], running: Sequence[Candidate] = ()) -> dict[str, Outcome]:
         """Start all of these and return what came of each, by pane of the snapshot. `running` were started before."""
         outcomes: dict[str, Outcome] = {}
-        self._since = self._stage.clock()
+        now = self._stage.clock()
         self._waiting = in_order(candidates)
-        self._starting = {each.pane: (each, self._since) for each in running}
+        self._starting = {each.pane: (each, now) for each in running}
         while self._waiting or self._starting:
             for outcome in self._turn():
                 outcomes[outcome.step.pane] = outcome
@@ -118,9 +123,11 @@ class Starter:
             self._was_short = True
             return settled
         self._was_short = False
-        for each in [each for each in self._waiting if not self._is_in_use(each)]:
+        for each in list(self._waiting):
             if len(self._starting) - len(self._up) >= self._most:
                 break
+            if self._is_in_use(each):
+                continue
             self._waiting.remove(each)
             refusal = self._stage.release(each)
             if refusal:
@@ -153,17 +160,28 @@ class Starter:
         return settled
 
     def _is_in_use(self, each: Candidate) -> bool:
-        return each.before is not None and self._stage.is_alive(each.before)
+        """Say whether anybody else is in the conversation now, and note since when."""
+        if each.before is not None and self._stage.is_alive(each.before):
+            who = f"{each.step.agent} still runs as process {each.before.pid}, outside tmux"
+        elif holder := self._stage.holder(each):
+            who = f"{each.step.conversation} is in use already, in {holder}"
+        else:
+            self._in_use.pop(each.pane, None)
+            return False
+        self._in_use[each.pane] = (who, self._in_use.get(each.pane, ("", self._stage.clock()))[1])
+        return True
 
     def _give_up(self) -> list[Outcome]:
         """Return those whose conversation is still in use after all patience: they are living, and not resumed."""
-        if self._stage.clock() - self._since < PATIENCE:
-            return []
         settled = []
-        for each in [each for each in self._waiting if self._is_in_use(each)]:
+        for each in list(self._waiting):
+            who, since = self._in_use.get(each.pane, ("", self._stage.clock()))
+            if self._stage.clock() - since < PATIENCE or not self._is_in_use(each):
+                continue
             self._waiting.remove(each)
-            why = f"{each.step.agent} still runs as process {each.before.pid if each.before else 0}, outside tmux"
-            self._stage.cancel(each, why)
+            until = each.before if each.before is not None and self._stage.is_alive(each.before) else None
+            why = f"{who}; Enter in the pane resumes it when it has ended" if until is not None else who
+            self._stage.cancel(each, why, until=until)
             settled.append(Outcome(step=each.step, result=Result.SKIPPED, why=why, pane=each.pane))
         return settled
 
