@@ -308,13 +308,17 @@ class Builder:
         def note(made: list[str]) -> None:
             self._now[pane.id] = made[3]
 
-        self._queue.append(_Asked(words, pane.id, note, lambda: self._set_apart(pane, place)))
+        self._queue.append(_Asked(words, pane.id, note, lambda: self._set_apart(pane)))
 
-    def _set_apart(self, pane: Pane, place: str) -> None:
-        """Give a pane that has no room a window of its own, beside the one it should be in."""
+    def _set_apart(self, pane: Pane) -> None:
+        """Give a pane that has no room a window of its own, in a session that shows the one it should be in."""
         self._apart.add(pane.id)
         window = self._window[pane.window]
-        words = ["new-window", "-d", "-a", "-P", "-F", _MADE, "-t", place, *self._named(window), *self._placed(pane)]
+        living = self._living.links if self._living else ()
+        sessions = [link.session for link in living if link.window == self._windows[window.id]]
+        sessions += [self._sessions.get(link.session, "") for link in self._plan.links if link.window == window.id]
+        place = f"{next(filter(None, sessions), '')}:"
+        words = ["new-window", "-d", "-P", "-F", _MADE, "-t", place, *self._named(window), *self._placed(pane)]
 
         def note(made: list[str]) -> None:
             self._now[pane.id] = made[3]

@@ -113,28 +113,41 @@ class _Matching:
         for each in self._saved.sessions:
             if each.id not in found and each.id in self._begun.making and each.group in names:
                 found[each.id] = names.pop(each.group)
-        for id, name in self._renamed(marked):
+        for id, name in list(self._renamed(found, marked)):
             if id not in found and name in names:
                 found[id] = names.pop(name)
         return found
 
-    def _renamed(self, marked: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """The sessions that were made under another name as theirs was taken, with it; what they show tells."""
-        names = {session.id: session.name for session in self._living.sessions}
-        taken = {*names.values()}
+    def _renamed(self, found: Mapping[str, str], marked: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """Sessions that may have been made under another name, as theirs was taken, with that name."""
+        taken = {session.name for session in self._living.sessions}
+        shown = self._shown(marked)
+        for session in self._saved.sessions:
+            if session.id in found or session.name not in taken:
+                continue
+            siblings = {
+                found[each.id]
+                for each in self._saved.sessions
+                if each.group and each.id in found and each.group == session.group
+            }
+            groups = {each.group for each in self._living.sessions if each.id in siblings} - {""}
+            for each in self._living.sessions:
+                is_it = each.id in shown.get(session.id, ()) or each.group in groups
+                if is_it and is_other_name(each.name, session.name):
+                    yield session.id, each.name
+
+    def _shown(self, marked: Mapping[str, str]) -> dict[str, set[str]]:
+        """The living sessions that show a pane of each session, by its id."""
         homes = {pane.id: pane.window for pane in self._living.panes}
         places: dict[str, set[str]] = {}
         for link in self._living.links:
-            places.setdefault(link.window, set()).add(names[link.session])
+            places.setdefault(link.window, set()).add(link.session)
         shown: dict[str, set[str]] = {}
-        for pane in self._saved.panes:
-            now = marked.get(pane.id, pane.id if self._by_id else "")
-            shown.setdefault(pane.window, set()).update(places.get(homes.get(now, ""), ()))
-        named = {session.id: session.name for session in self._saved.sessions}
         for link in self._saved.links:
-            for name in sorted(shown.get(link.window, ())):
-                if named[link.session] in taken and is_other_name(name, named[link.session]):
-                    yield link.session, name
+            for pane in self._then.get(link.window, ()):
+                now = marked.get(pane.id, pane.id if self._by_id else "")
+                shown.setdefault(link.session, set()).update(places.get(homes.get(now, ""), ()))
+        return shown
 
     # Windows
 

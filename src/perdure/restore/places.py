@@ -54,13 +54,11 @@ def arrange(saved: Topology, plan: Plan, living: Topology | None) -> Places:
     made = []
     for session in sorted(new, key=lambda session: session.id in leaders):
         leader = leaders.get(session.id)
-        # A group of this name that somebody else has would take our session in.
-        is_named = leader is None and session.group and session.group not in names | {*called.values()}
         made.append(
             NewSession(
                 session=session,
                 called=called[session.id],
-                name=session.group if is_named else called[session.id],
+                name=_first_name(session, called, {*names, *groups.values()}) if leader is None else called[session.id],
                 shares=leader,
                 makes=_of(session, owned),
                 links=_of(session, shown),
@@ -83,6 +81,18 @@ def _called(saved: Topology, new: Sequence[Session], names: Collection[str]) -> 
         called[session.id] = name
         taken.add(name)
     return called
+
+
+def _first_name(session: Session, called: Mapping[str, str], taken: Collection[str]) -> str:
+    """Return what a session that leads a group is called while others join: a group is called after it.
+
+    A group of this name that somebody else has would take our session in.
+    """
+    name = called[session.id]
+    if not session.group:
+        return name
+    others = {other for id, other in called.items() if id != session.id} | {*taken}
+    return session.group if session.group not in others else other_name(name, others)
 
 
 def _of(session: Session, links: Iterable[Link]) -> tuple[Link, ...]:
