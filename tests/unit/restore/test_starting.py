@@ -59,6 +59,8 @@ class FakeStage(Stage):
         #: When agents were let go, by pane, in that order.
         self.released: dict[str, float] = {}
         self.cancelled: dict[str, str] = {}
+        #: Those of them that wait for Enter.
+        self.asking: set[str] = set()
         self.settled: dict[str, Outcome] = {}
         self.said: list[str] = []
         #: Moments in which the server does not answer: the stage shows what it saw last.
@@ -109,10 +111,13 @@ class FakeStage(Stage):
         self.released[pane] = self.elapsed
         return ""
 
-    def cancel(self, candidate: Candidate, why: str) -> None:
+    def cancel(self, candidate: Candidate, why: str, *, until: Process | None = None) -> None:
         assert candidate.pane not in self.released
         assert candidate.pane not in self.cancelled
         self.cancelled[candidate.pane] = why
+        if until is not None:
+            assert self.is_alive(until)
+            self.asking.add(candidate.pane)
 
     def is_alive(self, process: Process) -> bool:
         until = self._lives[f"%{process.pid}"].before
@@ -287,7 +292,10 @@ def test_an_old_process_that_stays_is_taken_as_living() -> None:
 
     assert ran.results == [Result.SKIPPED]
     assert not ran.stage.released
-    assert ran.stage.cancelled == {"%1": "some still runs as process 1, outside tmux"}
+    why = "some still runs as process 1, outside tmux; Enter in the pane resumes it when it has ended"
+    assert ran.stage.cancelled == {"%1": why}
+    assert ran.outcomes["%1"].why == why
+    assert ran.stage.asking == {"%1"}, "the next snapshot knows its conversation"
     assert ran.stage.elapsed == pytest.approx(PATIENCE, abs=INTERVAL)
 
 
@@ -295,6 +303,7 @@ def test_one_that_must_not_start_leaves_a_shell_that_says_so() -> None:
     ran = run([REFUSED])
 
     assert ran.stage.cancelled == {"%1": REFUSED.refusal}
+    assert not ran.stage.asking
     assert ran.outcomes["%1"].pane == "%1"
 
 
