@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import selectors
+import signal
 import subprocess
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import IO, NamedTuple, Self
 
@@ -26,6 +28,7 @@ is_there() { case $(kill -0 "$1" 2>&1) in ''|*permitted*) return 0;; esac; retur
 while is_there "$1" && is_there "${2:-$1}"; do sleep 1; done
 [ $# -lt 2 ] || kill -9 "$2" 2>/dev/null"""
 _WATCHING = ("/bin/sh", "-c", _WATCH, "perdure")
+_PR_SET_PDEATHSIG = 1
 # What can end a session, by the names we use.
 _ENDING = frozenset({"kill-session", "kill-window", "kill-pane", "unlink-window", "move-window", "move-pane"})
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
@@ -275,12 +278,33 @@ def _start(
         environ=environ,
         stdin=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        first=_ending_with_us(),
         prefix=prefix,
     )
 
 
 def _refusal(path: str, holder: int | None, owner: User) -> Refused:
     return Refused(f"Refused: {path} belongs to uid {holder}, not to {owner.name} (uid {owner.uid}).")
+
+
+def _ending_with_us() -> Callable[[], None] | None:
+    """Return what lets a child be told to end when we do, None where the kernel offers nothing of the kind.
+
+    A client that nobody reads from any more would stay for ever, and keep its server from ending: the socket could not
+    be used again until somebody finds and kills it.
+    """
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes  # dear to import, and needed only here
+
+    prctl, us = ctypes.CDLL(None).prctl, os.getpid()
+
+    def tie() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != us:
+            os._exit(1)  # we are gone already
+
+    return tie
 
 
 def _address(socket: str, owner: User, environ: Mapping[str, str]) -> tuple[tuple[str, str], Mapping[str, str]]:

@@ -10,7 +10,7 @@ import os
 import selectors
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
 from perdure.errors import TmuxMissing
@@ -125,13 +125,14 @@ def spawn(
     stdin: int,
     stderr: int,
     prefix: Sequence[str] = (),
+    first: Callable[[], None] | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start `tmux -u words…` as `owner`, in the root directory and in exactly this environment.
 
     `-u` always: to a client without UTF-8 tmux sends `_` for every tab and every other character beyond ASCII.
     A `prefix` is a command that starts it, and that becomes the owner when we are somebody else. It may run as root,
     and so sees only the variables that cannot harm it: a loader's among the rest would be the owner's code in
-    root's hands. Raises TmuxMissing.
+    root's hands. `first` is called in the new process before it becomes tmux. Raises TmuxMissing.
     """
     uid, gid, groups = None, None, None
     if owner.uid != os.geteuid():
@@ -152,6 +153,7 @@ def spawn(
             user=uid,
             group=gid,
             extra_groups=groups,
+            preexec_fn=first,
         )
     except FileNotFoundError:
         raise TmuxMissing("tmux is not installed or not on the PATH; perdure needs tmux 3.2 or newer.") from None
