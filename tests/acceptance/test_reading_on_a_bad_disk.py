@@ -26,7 +26,14 @@ from tests.perdure_cli import Perdure, Ran
 from tests.tmux_server import TmuxServer
 
 #: Everything that only reads.
-LOOKING: tuple[list[str], ...] = (["history"], ["show", "latest"], ["diff", "latest"], ["check"], [])
+LOOKING: tuple[list[str], ...] = (
+    ["history"],
+    ["show", "latest"],
+    ["diff", "latest"],
+    ["restore", "--dry-run"],
+    ["check"],
+    [],
+)
 
 
 class Disk:

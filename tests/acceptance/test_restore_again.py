@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
+import msgspec
 import pytest
 
-from tests.acceptance.kit import only_json, save, wait_for
+from perdure.store import open_store
+from perdure.store.store import Store
+from tests.acceptance.kit import only_json, save, sentence, wait_for
 from tests.acceptance.restoring import by_target, restored
 from tests.acceptance.simulants import Simulants, starts
 from tests.conftest import PrivateHome
@@ -156,3 +160,89 @@ def test_a_pane_does_what_it_was_told_when_it_was_made(
         tmux.run("send-keys", "-t", "=one:", "Enter")
     wait_for(lambda: begun in simulants.running(), "the agent")
     assert starts(simulants.records()[since:])[begun] == 1
+
+
+@contextmanager
+def opened_store(home: PrivateHome) -> Iterator[Store]:
+    store = open_store(f"sqlite:///{home.state.lstrip('/')}/perdure.db", state_dir=home.state)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def test_what_was_saved_of_a_half_made_scene_is_not_all(
+    simulants: Simulants, perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    begun = [begin(simulants, tmux, f"s{number}") for number in range(3)]
+    save(perdure)
+    crash(simulants, tmux)
+    only = restored(perdure, "s0")  # as far as one that was killed may have come
+    assert only["summary"]["created"] == 1
+    with opened_store(private_home) as store:
+        (restore,) = store.list_restores()
+        store.begin_restore(msgspec.structs.replace(restore, id="0123456789abcdef", ended_at=None))
+    save(perdure)
+    crash(simulants, tmux)
+
+    restored(perdure)
+
+    assert set(simulants.running()) == set(begun)
+
+
+def test_a_killed_restore_leaves_a_socket_that_can_be_used(perdure: Perdure, tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "one")
+    save(perdure)
+    tmux.kill9()
+    for _ in range(5):
+        running = subprocess.Popen(perdure.argv("restore"), stdout=subprocess.DEVNULL)
+        wait_for(lambda: tmux.run("list-sessions", check=False), "a session")
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+        restored(perdure)
+        tmux.kill()
+        tmux.run("new-session", "-d", "-s", "mine")
+        tmux.kill()
+
+
+def test_a_target_that_means_nothing_stops_all(perdure: Perdure, tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "one")
+    save(perdure)
+    tmux.kill9()
+    ran = perdure("restore", "one", "oen", "three:1")
+    assert (ran.code, "'oen' or 'three:1'" in sentence(ran)) == (3, True)
+    assert not tmux.alive
+
+
+def test_two_servers_are_told_apart(
+    perdure: Perdure, tmux: TmuxServer, tmux_server: Callable[[str], TmuxServer]
+) -> None:
+    servers = (tmux, tmux_server("another"))
+    for server in servers:
+        server.run("new-session", "-d", "-s", "one")
+    perdure.ok("save")
+    for server in servers:
+        server.kill9()
+    out = perdure.ok("restore").out
+    assert "server" in out.splitlines()[2]
+    assert {line.split()[0] for line in out.splitlines() if " one:0.0 " in line} == {"default", "another"}
+
+
+def test_a_dry_run_counts_what_it_would_do(perdure: Perdure, tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "one", ";", "new-session", "-d", "-s", "two")
+    save(perdure)
+    tmux.run("kill-session", "-t", "=one")
+    assert "1 pane would be brought back; nothing was done." in perdure.ok("restore", "--dry-run").out
+
+
+def test_ctrl_c_says_how_to_go_on(simulants: Simulants, perdure: Perdure, tmux: TmuxServer) -> None:
+    slow = begin(simulants, tmux, "slow", "--boot", "2")
+    save(perdure)
+    since = crash(simulants, tmux)
+    running = subprocess.Popen(perdure.argv("restore"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: len(simulants.records()) > since, "the start")
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=30)
+    assert (running.returncode, err) == (130, "perdure: interrupted; `perdure restore` goes on from here.\n")
+    assert restored(perdure)["steps"][0]["result"] == "verified"
+    assert starts(simulants.records()[since:]) == {slow: 1}

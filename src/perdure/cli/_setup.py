@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from perdure.model.config import Config
+    from perdure.model.plan import Kept
     from perdure.model.server import Server
     from perdure.model.snapshot import Missed, Snapshot
     from perdure.snapshots.look import Looked, Surroundings
@@ -165,6 +166,7 @@ class Setup:
             view_of=view_of,
             earlier=self._earlier,
             others=self._others,
+            journalled=self._journalled,
         )
 
     def _for_reading(self) -> tuple[Store, str]:
@@ -206,6 +208,17 @@ class Setup:
             return [each for key, each in self._manifests().items() if key not in keys]
         found = (self._earlier(server) for server in known if server.key not in keys)
         return [snapshot for snapshot in found if snapshot]
+
+    def _journalled(self, restore: str, pane: str) -> Kept | None:
+        """Return what a restore has kept of a pane of its snapshot."""
+        from perdure.errors import StoreUnusable
+
+        try:
+            restores = self._for_reading()[0].list_restores()
+        except StoreUnusable:
+            return None
+        outcomes = next((each.outcomes for each in restores if each.id == restore), {})
+        return outcomes[pane].kept if pane in outcomes else None
 
     def _manifests(self) -> dict[str, Snapshot]:
         from perdure.errors import StoreUnusable

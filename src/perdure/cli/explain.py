@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perdure.agents import adapters, agent_of, roster
+from perdure.agents import Roster, adapters, agent_of, roster
 from perdure.cli._setup import Setup, add_server_arguments, path_argument, with_setup
 from perdure.cli.find import panes_at
 from perdure.cli.missed import report, unanswered
@@ -194,7 +194,7 @@ def _explain(setup: Setup, capture: Capture, pane: Pane) -> tuple[Explanation, t
         certain=identity.certain if identity else None,
         because=_redacted(details.because),
         rejected=_redacted(rejected(claims, identity, details.because)),
-        resume=_resume(pane, found[0]) if found is not None else None,
+        resume=_resume(pane, found[0] if found is not None else _adapter(identity, known)),
         title=redact_text(details.title),
         screen=_without_secrets(verdict, screen.lines, pane.width),
     )
@@ -223,8 +223,13 @@ def _claims(setup: Setup, capture: Capture, pane: Pane, owner: User) -> Sequence
     return msgspec.json.decode(raw, type=list[Identity])
 
 
-def _resume(pane: Pane, adapter: AgentAdapter) -> tuple[str, ...] | None:
-    if pane.identity is None or pane.program is None:
+def _adapter(identity: Identity | None, known: Roster) -> AgentAdapter | None:
+    """Return who knows an agent that does not run in the pane: it is to be started there, or kept for it."""
+    return known.called({identity.agent}).get(identity.agent) if identity is not None else None
+
+
+def _resume(pane: Pane, adapter: AgentAdapter | None) -> tuple[str, ...] | None:
+    if adapter is None or pane.identity is None or pane.program is None:
         return None
     command = adapter.resume(pane.identity, pane.program)
     return None if command is None else tuple(redact_argv(command.argv))

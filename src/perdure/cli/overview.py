@@ -21,8 +21,10 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     at = now()
     looked = setup.look(setup.ask(argparse.Namespace(socket=None, all_users=False)), at)
     running = [each.capture.topology for each in looked if isinstance(each, Looked)]
-    panes, agents = sum(len(each.panes) for each in running), sum(each.agents for each in running)
-    certain = sum(1 for each in running for pane in each.panes if pane.identity and pane.identity.certain)
+    panes = sum(len(each.panes) for each in running)
+    # One that is only kept for a pane does not run.
+    known = [pane.identity for each in running for pane in each.panes if pane.identity and not pane.identity.is_kept]
+    agents, certain = len(known), sum(identity.certain for identity in known)
     last = _last_per_server(setup.readable.list_snapshots())
     name_unreadable(setup.readable, last)
     newest = max((each.last_seen_at for each in last), default=None)

@@ -1,0 +1,230 @@
+"""Which servers and snapshots a restore is about: what the arguments mean, each server apart from anybody's trouble."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+
+import msgspec
+from msgspec import Struct
+
+from perdure.cli._setup import Setup
+from perdure.cli.find import find_snapshot, panes_at
+from perdure.compat.resuming import imported_commands
+from perdure.errors import (
+    NotFound,
+    PerdureError,
+    Refused,
+    SnapshotDamaged,
+    SnapshotNotFound,
+    UsageError,
+    failure_of,
+)
+from perdure.host.users import user_by_uid
+from perdure.model.plan import Restore
+from perdure.model.server import Server
+from perdure.model.snapshot import Snapshot
+from perdure.model.user import User
+from perdure.restore.choose import abandoned, choose, saved_users, servers_of, unfinished, up_to_date
+from perdure.restore.plan import Policy
+from perdure.snapshots.ask import ask
+from perdure.snapshots.look import Looked
+from perdure.tmux.sockets import canonical, owner_of
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """One server's share of the run."""
+
+    snapshot: Snapshot
+    user: User
+    policy: Policy
+    #: How the snapshot was chosen, where that is worth a word.
+    said: str = ""
+    #: The panes of a snapshot that is taken instead of a later one, which had so many less.
+    dropped_from: int | None = None
+    #: Nothing is said of it when there is nothing to do.
+    is_rest: bool = False
+
+
+class Trouble(Struct, frozen=True, kw_only=True):
+    """Why nothing is brought back on one server; it is nobody else's trouble."""
+
+    user: str
+    socket: str
+    message: str
+    code: int
+
+
+@contextmanager
+def apart(server: Server, troubles: list[Trouble], *, is_alone: bool) -> Iterator[None]:
+    """Note what goes wrong with one server, so that the others come back; when there is no other it is raised."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except (PerdureError, OSError) as error:
+        if is_alone:
+            raise
+        known = error if isinstance(error, PerdureError) else failure_of(error)
+        troubles.append(Trouble(user=server.user, socket=server.socket, message=known.message, code=known.exit_code))
+
+
+def _policy(setup: Setup, args: argparse.Namespace) -> Policy:
+    return Policy(
+        programs=_programs(setup, args.programs),
+        lazy=args.lazy,
+        private=frozenset(setup.config.restore.environment),
+    )
+
+
+def parts_of(setup: Setup, args: argparse.Namespace, at: datetime, troubles: list[Trouble]) -> list[Part]:
+    """Return the parts of all servers that are meant; those that can have none are among the troubles."""
+    policy = _policy(setup, args)
+    servers = _servers(setup, args, at)
+    parts = []
+    for server in servers:
+        with apart(server, troubles, is_alone=len(servers) == 1):
+            parts += _chosen(setup, _owner(setup, server), server, policy, at)
+    if not parts and not troubles:
+        where = f" of {canonical(args.socket)}" if args.socket else ""
+        raise SnapshotNotFound(
+            f"Nothing is saved{where} that could be brought back; `perdure history` lists all there is."
+        )
+    return parts
+
+
+def _servers(setup: Setup, args: argparse.Namespace, at: datetime) -> list[Server]:
+    """Return the saved servers that are meant. After a boot no socket tells of their users, so the store does."""
+    socket = canonical(args.socket) if args.socket is not None else None
+    uids = [user.uid for user in setup.users(args)]
+    if setup.me.uid == 0 and (args.all_users or (socket is not None and owner_of(socket) is None)):
+        uids += saved_users(setup.readable, host=setup.host, socket=socket, now=at)
+    return [
+        server
+        for uid in dict.fromkeys(uids)
+        for server in servers_of(setup.readable, host=setup.host, uid=uid, socket=socket, now=at)
+    ]
+
+
+def named_part(setup: Setup, args: argparse.Namespace, at: datetime) -> list[Part]:
+    """Return the part a snapshot named with --from is, behind one that has to be finished first."""
+    if args.all_users:
+        raise UsageError("--from names one snapshot; it does not go with --all-users.")
+    socket = canonical(args.socket) if args.socket is not None else None
+    snapshot = find_snapshot(setup.readable, args.origin, uid=setup.me.uid, socket=socket)
+    user = _owner(setup, snapshot.server)
+    if socket is not None and socket != snapshot.server.socket:
+        server = msgspec.structs.replace(snapshot.server, socket=socket)
+        snapshot = msgspec.structs.replace(snapshot, server=server)
+    commands = imported_commands(snapshot, setup.config.restore.tmux_persist_flags)
+    policy = msgspec.structs.replace(_policy(setup, args), commands=commands)
+    part = Part(snapshot=snapshot, user=user, policy=policy)
+    begun = _going_on(setup, user, snapshot.server, _policy(setup, args), at)
+    # Agents that wait for their turn in panes of an interrupted one would wait forever.
+    return [part] if begun is None or begun.snapshot.id == snapshot.id else [begun, part]
+
+
+def _owner(setup: Setup, server: Server) -> User:
+    """Return whose panes a snapshot has; root brings back anybody's, and nobody else another's."""
+    if server.uid == setup.me.uid:
+        return setup.me
+    if setup.me.uid != 0:
+        raise Refused(f"The snapshot is of {server.user}: only they, or root, can bring it back.")
+    found = user_by_uid(server.uid)
+    if found is None:
+        raise NotFound(f"The snapshot is of {server.user} (uid {server.uid}), whom this machine does not know.")
+    if found.name != server.user:
+        # Numbers are given to others when an account is gone; what was said is not.
+        raise Refused(f"The snapshot is of {server.user}; their number {server.uid} is that of {found.name} now.")
+    return found
+
+
+def _chosen(setup: Setup, user: User, server: Server, policy: Policy, at: datetime) -> list[Part]:
+    """Return the parts of a server: the snapshot of it to bring back, and what came since where that is not the latest."""
+    begun = _going_on(setup, user, server, policy, at)
+    if begun is not None:
+        return [begun]
+    chosen = choose(setup.readable.list_snapshots(server=server), now=at)
+    if chosen is None:
+        return []
+    try:
+        snapshot = setup.readable.get_snapshot(chosen.snapshot)
+        latest = setup.readable.get_snapshot(chosen.latest) if chosen.latest is not None else None
+    except SnapshotDamaged:
+        # The manifest, or an older one, may still be read.
+        readable = setup.readable.latest_snapshot(server)
+        if readable is None:
+            raise
+        said = f"{chosen.snapshot} cannot be read, so an earlier one is taken"
+        return [Part(snapshot=readable, user=user, policy=policy, said=said)]
+    if latest is None:
+        parts = [Part(snapshot=snapshot, user=user, policy=policy)]
+    else:
+        main = up_to_date(snapshot, latest)
+        parts = [
+            Part(snapshot=main, user=user, policy=policy, dropped_from=chosen.dropped_from),
+            Part(snapshot=latest, user=user, policy=policy, said="what came after it", is_rest=True),
+        ]
+    half = abandoned(setup.readable, server, at)
+    if half is not None and half not in (chosen.snapshot, chosen.latest):
+        with suppress(SnapshotNotFound, SnapshotDamaged):
+            rest, said = setup.readable.get_snapshot(half), "what a restore that was interrupted had not made"
+            parts.append(Part(snapshot=rest, user=user, policy=policy, said=said, is_rest=True))
+    return parts
+
+
+def _going_on(setup: Setup, user: User, server: Server, policy: Policy, at: datetime) -> Part | None:
+    """Return the part that finishes an interrupted restore of a server, None when there is none to finish."""
+    begun = _begun(setup, user, server, at)
+    if begun is None:
+        return None
+    try:
+        snapshot = setup.readable.get_snapshot(begun.snapshot)
+    except SnapshotNotFound:
+        return None
+    return Part(snapshot=snapshot, user=user, policy=policy, said="going on with a restore that was interrupted")
+
+
+def _begun(setup: Setup, user: User, server: Server, at: datetime) -> Restore | None:
+    """Return the interrupted restore of a server to go on with. The server is asked only where there is one."""
+    if setup.readable.open_restore(server) is None:
+        return None
+    looked = setup.look([ask(server.socket, user, timeout=setup.config.tmux.timeout_seconds)], at)[0]
+    process = looked.capture.topology.process if isinstance(looked, Looked) else None
+    return unfinished(setup.readable, server, process, at)
+
+
+def _programs(setup: Setup, which: str | None) -> frozenset[str] | None:
+    if which == "all":
+        return None
+    return frozenset() if which == "none" else frozenset(setup.config.restore.programs)
+
+
+def panes_meant(part: Part, target: str) -> set[str]:
+    """The panes of a part that a target means, none when it means none of them."""
+    try:
+        return {pane.id for pane in panes_at(part.snapshot.topology, target)}
+    except NotFound:
+        return set()
+
+
+def selected(part: Part, targets: Sequence[str]) -> Part | None:
+    """Return the part with only what was asked for, None when nothing of it was."""
+    if not targets:
+        return part
+    topology = part.snapshot.topology
+    panes: set[str] = set()
+    sessions: set[str] = set()
+    for target in targets:
+        found = panes_meant(part, target)
+        panes |= found
+        if not found:
+            continue
+        name = target.partition(":")[0]
+        sessions |= {session.id for session in topology.sessions if session.name == name or target.startswith("%")}
+    if not panes:
+        return None
+    policy = msgspec.structs.replace(part.policy, panes=frozenset(panes), sessions=frozenset(sessions))
+    return msgspec.structs.replace(part, policy=policy)
