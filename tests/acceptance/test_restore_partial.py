@@ -232,6 +232,43 @@ def elsewhere(simulants: Simulants, tmux_server: Callable[[str], TmuxServer]) ->
         os.close(controller)
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_agents_that_were_moved_stay_and_the_others_come_back(
+    simulants: Simulants, perdure: Perdure, tmux: TmuxServer, lost: bool
+) -> None:
+    known = [begin(simulants, tmux, name, f"for {name}") for name in ("a", "b", "c")]
+    save(perdure)
+    tmux.run("join-pane", "-d", "-s", "b:0.0", "-t", "a:0.0")
+    if lost:
+        tmux.run("kill-session", "-t", "c")
+        wait_for(lambda: known[2] not in simulants.running(), "the end of the agent")
+    left = pids(tmux)
+    planned = [(step["target"], step["action"]) for step in restored(perdure, "--dry-run")["steps"]]
+    answer = restored(perdure)
+    assert [(step["target"], step["action"]) for step in answer["steps"]] == planned
+    assert dict(planned) == {"a:0.0": "keep", "b:0.0": "keep", "c:0.0": "resume" if lost else "keep"}
+    assert left <= pids(tmux)
+    assert starts(simulants.records()) == dict(zip(known, (1, 1, 1 + lost), strict=True))
+    assert restored(perdure)["summary"]["created"] == 0
+
+
+def test_an_agent_comes_back_into_a_window_that_only_has_others_now(
+    simulants: Simulants, perdure: Perdure, tmux: TmuxServer
+) -> None:
+    begin(simulants, tmux, "a", "the first")
+    tmux.run("split-window", "-d", "-t", "a:0")
+    conversation = begin(simulants, tmux, "b", "the second")
+    tmux.run("move-window", "-s", "b:0", "-t", "a:1")
+    save(perdure)
+    tmux.run("swap-pane", "-d", "-s", "a:0.1", "-t", "a:1.0", ";", "kill-pane", "-t", "a:0.1")
+    wait_for(lambda: conversation not in simulants.running(), "the end of the agent")
+    left = pids(tmux)
+    step = by_target(restored(perdure))["a:1.0"]
+    assert (step["result"], step["conversation"]) == ("verified", conversation)
+    assert left < pids(tmux)
+    assert tmux.show("#{window_panes}", "a:1") == "2"
+
+
 @pytest.mark.parametrize("where", ["another session", "another server", "outside tmux"])
 def test_a_conversation_that_is_alive_is_not_resumed_again(
     simulants: Simulants,

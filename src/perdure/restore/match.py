@@ -233,10 +233,12 @@ class _Matching:
         ids = {pane.id for pane in self._living.panes} if self._by_id else set()
         found = {pane.id: pane.id for pane in self._saved.panes if pane.id in ids}
         found |= {pane: now for pane, now in marked.items() if pane not in found}
+        # Of what a restore made here every pane is known: another in one of its windows is somebody's own.
+        made = {pane.window for pane in self._living.panes if pane.id in marked.values()}
         for window, panes in self._then.items():
             there = windows.get(window)
             if there is not None:
-                lived_on = self._by_id and there == window
+                lived_on = (self._by_id and there == window) or there in made
                 found |= self._in_order(panes, self._now.get(there, []), found, lived_on=lived_on)
         return found
 

@@ -213,6 +213,12 @@ class _Placing:
         for link in living.links if living else ():
             if link not in held:
                 self._now.setdefault(link.session, {})[link.index] = link.window
+        groups = {session.id: session.group for session in living.sessions} if living else {}
+        # By session as it is called now: all that share their windows with it, itself too.
+        self._together = {
+            id: [other for other, each in groups.items() if other == id or (group and each == group)]
+            for id, group in groups.items()
+        }
         #: First windows that were not yet put to their index.
         self.moves = list(self._move())
 
@@ -228,7 +234,8 @@ class _Placing:
                 yield structs.replace(link, index=index)
 
     def links(self) -> Iterator[Link]:
-        """Yield every place to be made, with an index that is free there."""
+        """Yield every place to be made, with an index that is free there, the same in all that share their windows."""
+        placed: dict[tuple[str, str, int], int] = {}
         for link in self._saved.links:
             session, window = self._there.sessions.get(link.session), self._there.windows.get(link.window)
             if link.window in self._left:
@@ -240,13 +247,17 @@ class _Placing:
                 continue
             now = self._now.setdefault(session, {})
             if window is None:
-                index = free_index(self._chosen.get((link.session, link.window), link.index), now)
+                index = self._chosen.get((link.session, link.window), link.index)
+                index = placed.get((session, link.window, link.index), free_index(index, now))
+                for each in self._together[session]:
+                    # What is to be made has no id yet, and the snapshot's may be another's now.
+                    self._now.setdefault(each, {})[index] = ""
+                    placed[each, link.window, link.index] = index
             elif self._is_missing(link, window, now):
                 index = link.index
+                now[index] = window
             else:
                 continue
-            # What is to be made has no id yet, and the snapshot's may be another's now.
-            now[index] = window or ""
             yield structs.replace(link, index=index)
 
     def _is_missing(self, link: Link, window: str, now: Mapping[int, str]) -> bool:

@@ -111,3 +111,21 @@ def test_every_window_is_made_once_and_everything_has_its_place(topology: Topolo
     for new in places.sessions:
         assert new.shares is None or new.shares in seen
         seen.add(new.session.id)
+
+
+def test_a_name_that_is_taken_is_not_taken_twice() -> None:
+    topology = saved(
+        [a_session(0, "a"), a_session(1, "b"), a_session(2, "b-2")], link(0, 0, 0), link(1, 1, 0), link(2, 2, 0)
+    )
+    living = a_topology_of([a_session(0, "b")], [link(0, 0, 0)], [a_pane(0, window="@0")])
+    assert [(new.called, new.name) for new in arranged(topology, living)[1].sessions] == [
+        ("b-3", "b-3"),
+        ("b-2", "b-2"),
+    ]
+
+
+def test_a_group_of_the_same_name_does_not_take_ours_in() -> None:
+    living = a_topology_of([a_session(9, "mine", "work")], [link(9, 9, 0)], [a_pane(9, window="@9")], pid=999)
+    first, second = arranged(a_group("work", "other"), living)[1].sessions
+    assert (first.called, first.name, first.shares) == ("work", "work-2", None)
+    assert (second.called, second.shares) == ("other", "$0")

@@ -353,6 +353,69 @@ def test_a_window_somebody_moved_is_not_put_back() -> None:
     assert plan(snapshot, Living(topology=there), {}, Policy()).is_done
 
 
+def moved(*places: tuple[int, int], gone: Sequence[int] = ()) -> tuple[Snapshot, Living]:
+    """Two sessions of one window each, with panes 0 and 1, and 2 and 3; `places` say which pane is in which window now."""
+    saved = a_topology_of(
+        [a_session(0, "a"), a_session(1, "b")],
+        [Link(session=f"${n}", window=f"@{n}", index=0) for n in (0, 1)],
+        [a_pane(n, window=f"@{n // 2}", index=n % 2) for n in range(4)],
+    )
+    windows = {pane: pane // 2 for pane in range(4)} | dict(places)
+    panes = [a_pane(pane, window=f"@{window}", index=pane) for pane, window in windows.items() if pane not in gone]
+    shown = {pane.window for pane in panes}
+    links = [link for link in saved.links if link.window in shown]
+    sessions = [each for each in saved.sessions if each.id in {link.session for link in links}]
+    return a_snapshot_of(saved), Living(topology=a_topology_of(sessions, links, panes))
+
+
+def test_what_lives_elsewhere_is_not_missing_nor_is_the_place_it_left() -> None:
+    snapshot, living = moved((2, 0), (3, 0))
+    made = plan(snapshot, living, {}, Policy())
+    assert made.is_done
+    assert {step.action for step in made.steps} == {Action.KEEP}
+
+
+def test_a_place_is_made_for_those_that_live_nowhere() -> None:
+    snapshot, living = moved((2, 0), gone=[3])
+    made = plan(snapshot, living, {}, Policy())
+    assert made.making == {"$1", "@1", "%3"}
+    assert [(link.session, link.window) for link in made.links] == [("$1", "@1")]
+    assert plan(snapshot, living, {}, Policy(panes=frozenset({"%2"}))).is_done
+
+
+def test_a_window_only_one_session_showed_is_not_put_back_into_it() -> None:
+    snapshot, living = moved()
+    there = living.topology
+    assert there is not None
+    links = (there.links[0], replace(there.links[1], session="$0", index=5))
+    living = replace(living, topology=replace(there, sessions=there.sessions[:1], links=links))
+    assert plan(snapshot, living, {}, Policy()).is_done
+
+
+def test_two_sessions_that_share_their_windows_now_are_not_given_one_index_twice() -> None:
+    snapshot, _ = moved()
+    there = a_topology_of(
+        [a_session(0, "a", "a"), a_session(9, "b", "a")],
+        [Link(session=f"${n}", window="@5", index=7) for n in (0, 9)],
+        [a_pane(5, window="@5")],
+    )
+    made = plan(snapshot, Living(topology=there), {}, Policy())
+    assert [(link.window, link.index) for link in made.links] == [("@0", 0), ("@1", 8)]
+
+
+def test_a_session_that_had_to_be_called_otherwise_is_known_again() -> None:
+    snapshot, _ = moved()
+    there = a_topology_of(
+        [a_session(0, "b"), a_session(7, "b-2")],
+        [Link(session="$0", window="@0", index=0), Link(session="$7", window="@8", index=0)],
+        [*(a_pane(n, window="@0", index=n) for n in (0, 1)), *(a_pane(n, window="@8", index=n) for n in (8, 9))],
+    )
+    made = plan(snapshot, Living(topology=there, made={"%8": "%2"}), {}, Policy())
+    assert made.sessions["$1"] == "$7"
+    assert made.making == {"%3"}
+    assert "$1" not in plan(snapshot, Living(topology=there), {}, Policy()).sessions
+
+
 def test_a_linked_window_comes_back_into_a_session_that_lacks_it() -> None:
     saved = a_topology_of(
         [a_session(0, "a"), a_session(1, "b")],
