@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import msgspec
@@ -103,6 +104,15 @@ def test_what_is_finalized_is_left(host: DirectoryHost) -> None:
     claims = HERMES.identify(Seen(hermes()), host)
     assert MINE in claims[-1].left
     assert not any(each.certain for each in claims)
+
+
+def test_what_was_closed_because_the_program_ended_may_be_where_it_was(host: DirectoryHost) -> None:
+    record(host, ("on_session_end", MINE), ("on_session_finalize", MINE))
+    keep(host, row(MINE, LATER, ended=LATEST, end_reason="cli_close"))
+    assert found(host) == [(MINE, Evidence.GUESS, False)]
+    os.unlink(host.real(DATABASE))
+    keep(host, row(MINE, LATER, ended=LATEST, end_reason="new_session"))
+    assert found(host) == []
 
 
 def test_a_sub_agent_s_record_is_its_caller_s(host: DirectoryHost) -> None:

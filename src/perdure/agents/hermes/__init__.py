@@ -295,7 +295,11 @@ class _Search:
         )
         likely = [*line, *(each for each in touched if self._is_here(each))]
         found = {each.id: each.written_at for each in likely if each is not None and each.ended_at is None}
-        return [(at, ident) for ident, at in found.items() if at is not None and ident not in self._case.left]
+        found = {ident: at for ident, at in found.items() if ident not in self._case.left}
+        # A program that ends closes what it is in as well; only the reason is another.
+        over = (each for each in left if each is not None and each.ended_at is not None and not each.was_left)
+        found |= {each.id: each.written_at for each in over}
+        return [(at, ident) for ident, at in found.items() if at is not None]
 
     def _last(self, session: Session) -> Session | None:
         """The last of the conversations that were begun in place of each other."""
