@@ -20,6 +20,8 @@ class Evidence(StrEnum):
     ARGV = "argv"
     TITLE = "title"
     GUESS = "guess"
+    #: What a restore could not resume in this pane: nothing of the agent is here.
+    KEPT = "kept"
 
     @property
     def rank(self) -> int:
@@ -51,6 +53,11 @@ class Identity(Struct, frozen=True, kw_only=True):
     written_at: datetime | None = None
     #: Conversations the process is known to have gone on from.
     left: tuple[str, ...] = ()
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the conversation is only kept for the pane, and nobody is in it there."""
+        return self.evidence is Evidence.KEPT
 
 
 class AgentDetails(Struct, frozen=True, kw_only=True):

@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from perdure.model.identity import AgentDetails, Identity
+from perdure.model.process import Command
 from perdure.model.server import Server, ServerProcess
 from perdure.model.topology import Link
 
@@ -104,6 +106,14 @@ class Plan(Struct, frozen=True, kw_only=True):
         return not self.unfinished and not self.making and not self.links
 
 
+class Kept(Struct, frozen=True, kw_only=True):
+    """A conversation that was not resumed, so that another restore can try again: as this one took it."""
+
+    identity: Identity
+    program: Command | None = None
+    agent: AgentDetails | None = None
+
+
 class Outcome(Struct, frozen=True, kw_only=True):
     """What came of a step."""
 
@@ -114,6 +124,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     pane: str | None = None
     #: The last lines the pane showed, when something is wrong with it.
     screen: tuple[str, ...] = ()
+    #: What a later restore may resume in the pane's stead.
+    kept: Kept | None = None
 
 
 class Restore(Struct, frozen=True, kw_only=True):

@@ -102,7 +102,7 @@ class Topology(Struct, frozen=True, kw_only=True):
 
     @property
     def agents(self) -> int:
-        """How many panes hold an agent."""
+        """How many panes hold an agent, or a conversation that is kept for them."""
         return sum(1 for pane in self.panes if pane.identity is not None)
 
 

@@ -105,7 +105,7 @@ def is_in_title(name: str | None, title: str) -> bool:
 def _agent_in(step: Step, seen: Seen) -> Identity | None:
     """The step's agent, None while it has not come up: that we have launched it ourselves is no word of its own."""
     identity = seen.identity
-    if identity is None or identity.agent != step.agent or identity.evidence is Evidence.LAUNCH:
+    if identity is None or identity.agent != step.agent or identity.evidence in (Evidence.LAUNCH, Evidence.KEPT):
         return None
     return identity
 

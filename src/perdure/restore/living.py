@@ -141,12 +141,15 @@ def paths_of(snapshot: Snapshot) -> set[str]:
 
 
 def held_in_panes(captures: Iterable[Capture], server: Server) -> dict[Conversation, Holder]:
-    """Return who is in which conversation in a pane; a guess counts too: two writers would be worse than none."""
+    """Return who is in which conversation in a pane; a guess counts too: two writers would be worse than none.
+
+    A conversation that is only kept for a pane is nobody's.
+    """
     held = {}
     for capture in captures:
         for pane in capture.topology.panes:
             key = conversation_of(pane.identity)
-            if key is not None:
+            if key is not None and pane.identity is not None and not pane.identity.is_kept:
                 place = f"pane {pane.id} on {capture.server.socket}"
                 held[key] = Holder(place=place, pane=pane.id if capture.server.key == server.key else None)
     return held

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -20,7 +20,7 @@ from perdure.host.scope import outside_service
 from perdure.host.scratch import Scratch, remove_stale
 from perdure.host.vault import vault_dir
 from perdure.host.waiting import wait_until
-from perdure.model.plan import AGENT_ACTIONS, Action, Outcome, Plan, Restore, Result, Step
+from perdure.model.plan import AGENT_ACTIONS, Action, Kept, Outcome, Plan, Restore, Result, Step
 from perdure.model.process import Process
 from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture, Miss, Missed, Snapshot
@@ -35,6 +35,7 @@ from perdure.restore.refresh import moved_on, renewed, told
 from perdure.restore.stage import RealStage, World
 from perdure.restore.starting import Candidate, Starter
 from perdure.snapshots.ask import Question
+from perdure.snapshots.kept import mark_of
 from perdure.snapshots.look import Looked, Surroundings, look
 from perdure.tmux.control import Control
 from perdure.tmux.names import TEMPORARY
@@ -44,6 +45,10 @@ from perdure.tmux.parse import read_process
 _PATIENCE = 10.0
 #: How often it is looked whether they have.
 _INTERVAL = 0.01
+#: How an agent ends that somebody did not want to start (restore/wrap.py), or stopped with Ctrl-C.
+_UNWANTED = 130
+#: What is done about a pane that has, or had, an agent, and that is made.
+_WITH_AGENT = AGENT_ACTIONS | {Action.SHOW}
 
 
 class Journal(SnapshotStore, RestoreJournal, Protocol):
@@ -217,7 +222,10 @@ class _Run:
         self._prepare_files()
         built = self._build()
         self._settle_rest(built.panes, built)
-        self._start_agents(built)
+        stage = self._stage()
+        self._keep(stage)
+        self._start_agents(built, stage)
+        self._keep(stage)
         self._confirm(built)
         self._ground.store.note_outcomes(self._id, self._outcomes)
         if not self._others:
@@ -259,6 +267,8 @@ class _Run:
                 making=making,
                 links=(*(begun.links if begun else ()), *self._plan.links),
                 worded=self._worded | (begun.worded if begun else frozenset()),
+                # Panes of it may bear marks that lead there.
+                outcomes=begun.outcomes if begun else {},
             )
         )
 
@@ -380,9 +390,8 @@ class _Run:
 
     # Starting
 
-    def _start_agents(self, built: Built) -> None:
+    def _start_agents(self, built: Built, stage: RealStage) -> None:
         candidates, running = [], []
-        stage = self._stage()
         waiting = self._scratch.waiting()
         for step in self._plan.steps:
             pane = built.panes.get(step.pane)
@@ -404,6 +413,7 @@ class _Run:
 
         def settle(outcome: Outcome) -> None:
             self._settle_agent(outcome, stage.notes.get(outcome.step.pane, ""))
+            self._keep(stage)
 
         Starter(stage, most=self._most, limit=limit, report=settle).start(candidates, running)
 
@@ -420,6 +430,33 @@ class _Run:
         settled: Outcome = msgspec.structs.replace(outcome, why=why)
         self._tell(settled)
         self._ground.store.note_outcomes(self._id, {outcome.step.pane: settled})
+
+    def _keep(self, stage: RealStage) -> None:
+        """Let no save forget a conversation that was not resumed: its pane is a shell now, and nothing else tells."""
+        new = {}
+        ended = self._scratch.statuses()
+        for pane, outcome in self._outcomes.items():
+            kept = None if outcome.kept is not None else self._kept(outcome, stage.shown)
+            if kept is not None and ended.get(outcome.step.n) != _UNWANTED:
+                new[pane] = msgspec.structs.replace(outcome, kept=kept)
+        if new:
+            self._outcomes |= new
+            self._ground.store.note_outcomes(self._id, new)
+            stage.mark({each.pane: mark_of(self._id, pane) for pane, each in new.items() if each.pane is not None})
+
+    def _kept(self, outcome: Outcome, shown: Collection[str]) -> Kept | None:
+        """What is to be kept of a pane of ours, None when nothing is: it has its agent, or another pane gets that."""
+        step, pane = outcome.step, self._panes[outcome.step.pane]
+        key = conversation_of(pane.identity)
+        if pane.identity is None or key is None or outcome.pane is None or step.action not in _WITH_AGENT:
+            return None
+        if step.action is Action.SHOW:
+            if key in self._prepared.conversations:
+                return None
+        elif outcome.result is not Result.FAILED and step.pane not in shown:
+            return None
+        details = self._snapshot.details.panes.get(step.pane)
+        return Kept(identity=pane.identity, program=pane.program, agent=details.agent if details else None)
 
     def _candidate(self, step: Step, pane: str) -> Candidate:
         details = self._snapshot.details.panes.get(step.pane)

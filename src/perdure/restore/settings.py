@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from perdure.model.topology import Link, Options, Pane, Session, Window
+from perdure.snapshots.kept import OPTION
 from perdure.tmux.quote import literal, unescaped
 
 Words = Sequence[str]
@@ -83,7 +84,8 @@ def pane_settings(pane: Pane, id: str, words: Words) -> Iterator[Words]:
     if pane.identity is None:
         # An agent's title is its own to set: one that we set would speak for it when it is verified.
         yield ("select-pane", "-t", id, "-T", literal(pane.title))
-    yield from _options(pane.options, id, "-p")
+    # The mark is about the pane that was: this one gets its own, if it needs one.
+    yield from _options({name: value for name, value in pane.options.items() if name != OPTION}, id, "-p")
     if pane.dead:
         # Without it the pane would be gone with its program; where it is on for all, nothing is set on this one.
         goes = f"#{{==:#{{{_REMAIN}}},off}}"

@@ -31,6 +31,7 @@ from perdure.restore.starting import Candidate, Stage
 from perdure.restore.wrap import command
 from perdure.snapshots.ask import ask
 from perdure.snapshots.capture import Memory, Reading, receive
+from perdure.snapshots.kept import OPTION
 from perdure.snapshots.look import Looked, Surroundings, look
 from perdure.tmux import run
 from perdure.tmux.quote import line
@@ -74,6 +75,8 @@ class RealStage(Stage):
         self._held: tuple[float, Mapping[Conversation, tuple[Holder, ...]]] | None = None
         #: What was done for an agent before it was started, by pane of the snapshot.
         self.notes: dict[str, str] = {}
+        #: Panes of the snapshot whose agent was given up, and that show what would have been started.
+        self.shown: set[str] = set()
 
     def look(self, panes: Collection[str]) -> Mapping[str, Seen]:
         """Return what is to be seen of these panes; a server that does not answer now leaves it open for a while."""
@@ -161,12 +164,22 @@ class RealStage(Stage):
         world.scratch.prepare({number: text or b""}, ())
         start = start_of(step, pane, world.scratch.path, has_text=False, before=until)
         words = command(structs.replace(start, text=world.scratch.path(number, Kind.TEXT)))
-        respawn = line(("respawn-pane", "-k", "-t", candidate.pane, *words))
-        # Only on the server it was made on: on another, this is somebody's pane.
-        same = f"#{{==:#{{pid}},{world.process.pid}}}" if world.process is not None else "1"
-        script = b'%%if "%s"\n%s%%endif\n' % (same.encode(), respawn)
-        run.gather([run.start(world.server.socket, ["source-file", "-"], owner=world.user, script=script)])
+        self._tell(line(("respawn-pane", "-k", "-t", candidate.pane, *words)))
         world.scratch.release(step.n)
+        if not waits:
+            self.shown.add(step.pane)
+
+    def mark(self, marks: Mapping[str, str]) -> None:
+        """Leave a mark on panes, by what they are called now, for the saves to come."""
+        self._tell(b"".join(line(("set-option", "-p", "-t", pane, OPTION, mark)) for pane, mark in marks.items()))
+
+    def _tell(self, commands: bytes) -> None:
+        """Have tmux do this about panes of ours."""
+        world = self._world
+        # Only on the server they were made on: on another, these are somebody's panes.
+        same = f"#{{==:#{{pid}},{world.process.pid}}}" if world.process is not None else "1"
+        script = b'%%if "%s"\n%s%%endif\n' % (same.encode(), commands)
+        run.gather([run.start(world.server.socket, ["source-file", "-"], owner=world.user, script=script)])
 
     def is_alive(self, process: Process) -> bool:
         """Say whether this very process still runs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 
 import msgspec
 from msgspec import Struct
@@ -23,6 +23,7 @@ from perdure.ports import HostView
 from perdure.snapshots.ask import Question
 from perdure.snapshots.capture import Memory, Reading, locate, receive, revisit, with_panes
 from perdure.snapshots.identify import Earlier, identify
+from perdure.snapshots.kept import Journalled, with_kept
 from perdure.snapshots.remember import Held, held_elsewhere
 from perdure.snapshots.scrollback import tidy, unchanged_panes, wanted_panes
 
@@ -45,6 +46,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     earlier: Earlier
     #: The last snapshots of a user's servers other than these.
     others: Callable[[int, Collection[Server]], Sequence[Snapshot]] = lambda uid, servers: ()
+    #: What restores have kept of panes.
+    journalled: Journalled = lambda restore, pane: None
 
 
 def look(
@@ -152,7 +155,7 @@ def _shown(capture: Capture, around: Surroundings) -> _Shown:
 
 
 def _who(looked: Sequence[Looked | Missed], around: Surroundings) -> list[Looked | Missed]:
-    """Identify all captures, those of each user together and as that user."""
+    """Identify all captures, those of each user together and as that user; what is kept for their panes is theirs too."""
     result = list(looked)
     by_user: dict[int, list[int]] = {}
     for place, each in enumerate(looked):
@@ -162,6 +165,8 @@ def _who(looked: Sequence[Looked | Missed], around: Surroundings) -> list[Looked
         captures = [each.capture for place in places if isinstance(each := looked[place], Looked)]
         try:
             identified = _identify_as(uid, captures, around)
+            elsewhere = partial(_elsewhere, uid, captures, around)
+            identified = with_kept(identified, around.earlier, around.journalled, elsewhere)
         except PerdureError as error:
             # Without its agents a capture must not follow one that had them; nor is it the others' trouble.
             for place, capture in zip(places, captures, strict=True):
@@ -172,10 +177,13 @@ def _who(looked: Sequence[Looked | Missed], around: Surroundings) -> list[Looked
     return result
 
 
-def _identify_as(uid: int, captures: Sequence[Capture], around: Surroundings) -> list[Capture]:
-    def elsewhere() -> list[Held]:
-        return held_elsewhere(around.others(uid, [capture.server for capture in captures]), is_alive)
+def _elsewhere(uid: int, captures: Sequence[Capture], around: Surroundings) -> list[Held]:
+    """What a user's panes hold that are not in these captures."""
+    return held_elsewhere(around.others(uid, [capture.server for capture in captures]), is_alive)
 
+
+def _identify_as(uid: int, captures: Sequence[Capture], around: Surroundings) -> list[Capture]:
+    elsewhere = partial(_elsewhere, uid, captures, around)
     known = roster(around.config.agents)
     if uid == around.me.uid:
         return identify(captures, around.view_of(around.me), around.earlier, elsewhere, known)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from perdure.model.plan import Action, Outcome, Restore, Result, Step
+from perdure.model.plan import Action, Kept, Outcome, Restore, Result, Step
 from perdure.model.server import Server, ServerProcess
 from tests.builders import NOON, a_server, at
 
 
-def an_outcome(number: int = 0, result: Result = Result.DONE, **said: str) -> Outcome:
+def an_outcome(number: int = 0, result: Result = Result.DONE, *, kept: Kept | None = None, **said: str) -> Outcome:
     """What came of pane `%<number>`."""
     step = Step(
         n=number,
@@ -24,7 +24,7 @@ def an_outcome(number: int = 0, result: Result = Result.DONE, **said: str) -> Ou
         cwd="/home/dev",
         active_at=NOON,
     )
-    return Outcome(step=step, result=result, pane=f"%{number + 40}", screen=("> hello", ""), **said)
+    return Outcome(step=step, result=result, pane=f"%{number + 40}", screen=("> hello", ""), kept=kept, **said)
 
 
 def a_restore(

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from perdure import errors
 from perdure.model import text
-from perdure.model.plan import Result
+from perdure.model.identity import AgentDetails
+from perdure.model.plan import Kept, Result
 from perdure.ports import RestoreJournal
 from perdure.store import open_store
 from perdure.store.repair import repair
 from perdure.store.store import Store
-from tests.builders import a_capture, a_server, at
+from tests.builders import a_capture, a_program, a_server, an_identity, at
 from tests.contract.store.conftest import Place
 from tests.contract.store.restores import a_restore, an_outcome
 
@@ -45,7 +46,9 @@ def test_it_keeps_the_contract_of_the_port(store: Store) -> None:
 
 
 def test_a_restore_comes_back_whole(store: Store, opened: Callable[[], Store]) -> None:
-    restore = a_restore(outcomes={"%0": an_outcome(0, Result.VERIFIED), "%1": an_outcome(1, why="Not yet.")})
+    kept = Kept(identity=an_identity(), program=a_program(), agent=AgentDetails(task="the task"))
+    outcomes = (an_outcome(0, Result.VERIFIED), an_outcome(1, why="Not yet."), an_outcome(2, Result.FAILED, kept=kept))
+    restore = a_restore(outcomes={f"%{number}": each for number, each in enumerate(outcomes)})
     store.begin_restore(restore)
     other = opened()
     assert other.open_restore(a_server()) == restore

@@ -17,7 +17,7 @@ RESUME = Step(n=1, pane="%1", target="work:0.0", action=Action.RESUME, agent="so
 START = Step(n=1, pane="%1", target="work:0.0", action=Action.START, agent="some", conversation="c0ffee")
 
 PRESENT = (Evidence.REGISTRY, Evidence.HOOK, Evidence.OPEN_FILE, Evidence.TITLE)
-ABSENT = tuple(each for each in Evidence if each not in (*PRESENT, Evidence.LAUNCH))
+ABSENT = tuple(each for each in Evidence if each not in (*PRESENT, Evidence.LAUNCH, Evidence.KEPT))
 
 
 def reading(state: State, reason: str | None = None) -> ScreenReading:
@@ -159,8 +159,13 @@ def test_an_agent_that_asks_to_log_in_is_reported_as_that(step: Step, evidence: 
 @pytest.mark.parametrize("step", [RESUME, START])
 @pytest.mark.parametrize(
     "identity",
-    [None, an_identity(agent="another"), an_identity(evidence=Evidence.LAUNCH)],
-    ids=["none", "other", "ours"],
+    [
+        None,
+        an_identity(agent="another"),
+        an_identity(evidence=Evidence.LAUNCH),
+        an_identity(evidence=Evidence.KEPT),
+    ],
+    ids=["none", "other", "ours", "kept"],
 )
 def test_until_the_agent_has_come_up_nothing_is_known(step: Step, identity: Identity | None) -> None:
     """Not even by the screen: it shows what was there before."""
