@@ -291,7 +291,9 @@ def test_a_conversation_that_is_alive_is_not_resumed_again(
     place = {"another session": "pane %", "another server": "/other", "outside tmux": "outside tmux"}[where]
     assert place in steps["busy:0.0"]["why"]
     shown = "\n".join(contents(tmux, "=busy:"))
-    assert ("Enter in the pane resumes it" if where == "outside tmux" else "was not started") in shown.replace("\n", " ")
+    assert ("Enter in the pane resumes it" if where == "outside tmux" else "was not started") in shown.replace(
+        "\n", " "
+    )
     assert f"--resume {busy}" in shown
     assert starts(simulants.records()) == {busy: 2, free: 2}
     assert answer["summary"] == {"panes": 2, "created": 2, "resumed": 1, "verified": 1, "skipped": 1, "failed": 0}
