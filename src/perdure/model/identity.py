@@ -11,7 +11,6 @@ from msgspec import Struct
 class Evidence(StrEnum):
     """How a conversation was found, strongest first: the order decides who keeps a contested one."""
 
-    LAUNCH = "launch"
     REGISTRY = "registry"
     HOOK = "hook"
     OPEN_FILE = "open-file"
@@ -20,6 +19,8 @@ class Evidence(StrEnum):
     ARGV = "argv"
     TITLE = "title"
     GUESS = "guess"
+    #: What a restored pane waits to start: whoever is in it already holds it.
+    LAUNCH = "launch"
     #: What a restore could not resume in this pane: nothing of the agent is here.
     KEPT = "kept"
 

@@ -48,9 +48,6 @@ Strength = tuple[bool, int, float, str]
 def strength(claim: Identity, started_at: datetime, place: str) -> Strength:
     """Return how strong a claim is beside others to the same conversation."""
     rank = claim.evidence.rank if claim.evidence else len(Evidence)
-    if claim.evidence is Evidence.LAUNCH:
-        # A pane that waits to start an agent gives way to one in which it runs.
-        rank = len(Evidence)
     return (not claim.certain, rank, started_at.timestamp(), place)
 
 

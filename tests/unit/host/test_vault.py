@@ -15,6 +15,7 @@ from perdure.host.users import current_user
 from perdure.host.vault import COPIES, keep_copies, put_back, vault_dir
 from perdure.model.identity import AgentDetails
 from perdure.model.user import User
+from tests.conftest import PrivateHome
 
 ID = "11111111-2222-4333-8444-555555555555"
 #: The number and group of an account that owns nothing.
@@ -305,9 +306,10 @@ def test_a_transcript_that_is_too_large(place: Place, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_for_another_user_it_is_done_as_that_user(tmp_path_factory: pytest.TempPathFactory) -> None:
-    root = tmp_path_factory.mktemp("theirs")
-    for directory in (root, *list(root.parents)[:2]):
+def test_for_another_user_it_is_done_as_that_user(private_home: PrivateHome) -> None:
+    root = Path(private_home.root) / "theirs"
+    root.mkdir()
+    for directory in (root, root.parent):
         directory.chmod(0o711)
     place = Place(root, NOBODY)
     for directory in (root, place.file.parent):

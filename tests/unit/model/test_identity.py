@@ -7,8 +7,9 @@ from perdure.model.identity import AgentDetails, Evidence
 
 def test_evidence_is_ranked_strongest_first() -> None:
     ranked = sorted(Evidence, key=lambda evidence: evidence.rank)
-    assert ranked[0] is Evidence.LAUNCH
-    assert ranked[-1] is Evidence.GUESS
+    assert ranked[0] is Evidence.REGISTRY
+    # Last, what nobody is in: a pane that waits to start it, and one that only has its id.
+    assert ranked[-3:] == [Evidence.GUESS, Evidence.LAUNCH, Evidence.KEPT]
     assert Evidence.REGISTRY.rank < Evidence.HOOK.rank < Evidence.REMEMBERED.rank < Evidence.ARGV.rank
 
 

@@ -132,7 +132,7 @@ def both_ways(captures: Sequence[Capture]) -> list[list[str | None]]:
         (claim("A", Evidence.ARGV), guess("A")),
         (claim("A", Evidence.TITLE), claim("A", Evidence.REGISTRY, certain=False)),
         (claim("A", Evidence.REGISTRY), claim("A", Evidence.ARGV)),
-        (claim("A", Evidence.LAUNCH), claim("A", Evidence.REGISTRY)),
+        (claim("A", Evidence.REGISTRY), claim("A", Evidence.LAUNCH)),
     ],
 )
 def test_a_conversation_is_held_by_the_strongest_evidence(known: Known, strong: Identity, weak: Identity) -> None:

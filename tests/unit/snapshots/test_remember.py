@@ -64,7 +64,7 @@ def test_another_process_is_another_process(change: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("evidence", "sure"),
     [
-        (Evidence.LAUNCH, True),
+        (Evidence.LAUNCH, False),
         (Evidence.REGISTRY, True),
         (Evidence.HOOK, True),
         (Evidence.OPEN_FILE, True),
