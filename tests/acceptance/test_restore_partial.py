@@ -368,8 +368,9 @@ def test_programs_of_the_list_all_and_none(private_home: PrivateHome, perdure: P
     path = os.path.join(private_home.home, "log")
     with open(path, "w"):
         pass
-    tmux.run("new-session", "-d", "-s", "a", "-c", private_home.home, "tail", "-f", path)
-    tmux.run("new-session", "-d", "-s", "b", "-c", private_home.home, "sleep", "1000")
+    # Named: what prints nothing may be called after tmux itself for ever.
+    tmux.run("new-session", "-d", "-s", "a", "-n", "log", "-c", private_home.home, "tail", "-f", path)
+    tmux.run("new-session", "-d", "-s", "b", "-n", "rest", "-c", private_home.home, "sleep", "1000")
     await_calm(tmux)
     save(perdure)
     for words, started in ((["--programs", "none"], set()), ([], {"a"}), (["--programs", "all"], {"a", "b"})):
