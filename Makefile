@@ -25,7 +25,7 @@ up: setup tmux ## save this machine's panes and show them
 
 # Four at once on however few cores: most of the time a test waits for tmux, an agent or a database.
 test: setup tmux check ## all checks and all tests, apart from those that need real agents
-	@$(PY) -m pytest -q -n 4 $(PYTEST_ARGS)
+	@$(PY) -m pytest -q -n 4 --dist worksteal $(PYTEST_ARGS)
 
 real-agents: ## install the real agent programs the tests know, in their pinned versions
 	@scripts/real-agents
