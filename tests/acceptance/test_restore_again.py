@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -131,6 +132,44 @@ def test_what_came_after_a_fall_comes_back_too(simulants: Simulants, perdure: Pe
     assert set(simulants.running()) == {went_on, today, *many[1:]}
     assert by_target(answer)["today:0.0"]["result"] == "verified"
     assert only_json(perdure("restore", "--json"))["summary"]["created"] == 0
+
+
+def test_agents_that_were_killed_in_their_panes_come_back(
+    simulants: Simulants, perdure: Perdure, tmux: TmuxServer
+) -> None:
+    for number in range(4):
+        tmux.run("new-session", "-d", "-s", f"s{number}", "/bin/sh")
+        tmux.run("send-keys", "-t", f"=s{number}:", f"{simulants.path} --think 0.1 'words for {number}'", "Enter")
+    simulants.await_running(4, 8)
+    begun = simulants.running()
+    save(perdure)
+    for pid in begun.values():
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not simulants.running(), "their end")
+    save(perdure)
+    # On the living server nothing is done to the shells, and it is said what is not running in them.
+    assert perdure.ok("restore").out.count("is not running in it") == 4
+    crash(simulants, tmux)
+    restored(perdure)
+    assert set(simulants.running()) == set(begun)
+
+
+def test_a_snapshot_that_is_named_is_brought_back_as_it_was(
+    simulants: Simulants, perdure: Perdure, tmux: TmuxServer
+) -> None:
+    first = begin(simulants, tmux, "one")
+    begin(simulants, tmux, "other")
+    named = save(perdure)["snapshot"]
+    tmux.run("send-keys", "-t", "=one:", "/new", "Enter")
+    wait_for(lambda: first not in simulants.running(), "the new conversation")
+    tmux.run("send-keys", "-t", "=one:", "another matter", "Enter")
+    wait_for(lambda: simulants.turns() == 6, "the answer")
+    save(perdure)
+    tmux.run("kill-session", "-t", "=one")
+    wait_for(lambda: len(simulants.running()) == 1, "its end")
+    save(perdure)
+    assert by_target(restored(perdure, "--from", named))["one:0.0"]["conversation"] == first
+    assert first in simulants.running()
 
 
 @pytest.mark.parametrize("lazy_first", [True, False])

@@ -27,7 +27,8 @@ from perdure.model.plan import Restore
 from perdure.model.server import Server
 from perdure.model.snapshot import Snapshot
 from perdure.model.user import User
-from perdure.restore.choose import abandoned, choose, saved_users, servers_of, unfinished, up_to_date
+from perdure.restore.choose import abandoned, choose, saved_users, servers_of, unfinished
+from perdure.restore.merge import merged
 from perdure.restore.plan import Policy
 from perdure.snapshots.ask import ask
 from perdure.snapshots.look import Looked
@@ -44,6 +45,8 @@ class Part(Struct, frozen=True, kw_only=True):
     said: str = ""
     #: The panes of a snapshot that is taken instead of a later one, which had so many less.
     dropped_from: int | None = None
+    #: What has no place in it any more, a sentence each.
+    left_out: tuple[str, ...] = ()
     #: Nothing is said of it when there is nothing to do.
     is_rest: bool = False
 
@@ -119,7 +122,10 @@ def named_part(setup: Setup, args: argparse.Namespace, at: datetime) -> list[Par
         server = msgspec.structs.replace(snapshot.server, socket=socket)
         snapshot = msgspec.structs.replace(snapshot, server=server)
     commands = imported_commands(snapshot, setup.config.restore.tmux_persist_flags)
-    policy = msgspec.structs.replace(_policy(setup, args), commands=commands)
+    latest = next(iter(setup.readable.list_snapshots(server=snapshot.server, limit=1)), None)
+    policy = msgspec.structs.replace(
+        _policy(setup, args), commands=commands, as_saved=latest is None or latest.id != snapshot.id
+    )
     part = Part(snapshot=snapshot, user=user, policy=policy)
     begun = _going_on(setup, user, snapshot.server, _policy(setup, args), at)
     # Agents that wait for their turn in panes of an interrupted one would wait forever.
@@ -162,9 +168,15 @@ def _chosen(setup: Setup, user: User, server: Server, policy: Policy, at: dateti
     if latest is None:
         parts = [Part(snapshot=snapshot, user=user, policy=policy)]
     else:
-        main = up_to_date(snapshot, latest)
+        main = merged(snapshot, latest)
         parts = [
-            Part(snapshot=main, user=user, policy=policy, dropped_from=chosen.dropped_from),
+            Part(
+                snapshot=main.snapshot,
+                user=user,
+                policy=policy,
+                dropped_from=chosen.dropped_from,
+                left_out=main.left_out,
+            ),
             Part(snapshot=latest, user=user, policy=policy, said="what came after it", is_rest=True),
         ]
     half = abandoned(setup.readable, server, at)

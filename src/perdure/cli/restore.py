@@ -19,7 +19,7 @@ from perdure.errors import (
 )
 from perdure.host.clock import now
 from perdure.model.plan import Action, Outcome, Result
-from perdure.restore.plan import Conversation, Holder
+from perdure.restore.plan import LEFT_ALONE, Conversation, Holder, is_left_alone
 from perdure.restore.run import Ground, Prepared, prepare, restore
 
 
@@ -60,16 +60,23 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     for part in wanted:
         theirs = taken.setdefault(part.user.uid, {})
         with apart(part.snapshot.server, troubles, is_alone=is_alone):
-            if part.is_rest and prepare(part.snapshot, part.user, part.policy, ground, theirs).plan.is_done:
+            if part.is_rest and _is_nothing(prepare(part.snapshot, part.user, part.policy, ground, theirs)):
                 continue
             done = _one(part, ground, args, theirs, at)
             results.append(done)
+            for sentence in part.left_out:
+                print(f"perdure: left out: {printable(sentence)} (--from {part.snapshot.id}).", file=sys.stderr)
             _log(part, done[1], at, args)
             theirs |= done[0].conversations
     return _tell(results, troubles, args)
 
 
 run = with_setup(_run)
+
+
+def _is_nothing(ready: Prepared) -> bool:
+    """Say whether there is nothing to do, and nothing to say of a conversation that is not running."""
+    return ready.plan.is_done and not any(is_left_alone(step) for step in ready.plan.steps)
 
 
 def _log(part: Part, outcomes: Sequence[Outcome], at: datetime, args: argparse.Namespace) -> None:
@@ -157,7 +164,7 @@ def _tell(
 
 def _print(rows: Sequence[Row], summary: Mapping[str, int], args: argparse.Namespace) -> None:
     shown = [row for row in rows if row.action not in (Action.KEEP, Action.LEAVE)]
-    shown += [row for row in rows if row.action == Action.KEEP and "left alone" in row.why]
+    shown += [row for row in rows if row.action == Action.KEEP and LEFT_ALONE in row.why]
     if not shown:
         kept = sum(row.action == Action.KEEP for row in rows)
         print(f"Nothing to do: {counted(kept, 'pane')} there already.")

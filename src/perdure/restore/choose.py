@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import takewhile
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from perdure.model.plan import Restore
 from perdure.model.server import Server, ServerProcess
-from perdure.model.snapshot import Snapshot, SnapshotSummary
+from perdure.model.snapshot import SnapshotSummary
 from perdure.ports import RestoreJournal, SnapshotStore
 from perdure.snapshots.drop import last_good
 
@@ -47,46 +47,15 @@ def saved_users(store: SnapshotStore, *, host: str, socket: str | None, now: dat
 
 
 def choose(lineage: Sequence[SnapshotSummary], *, now: datetime) -> Choice | None:
-    """Return the last good snapshot of a server, None when there is none."""
-    chosen = last_good(lineage, now)
+    """Return the last good snapshot of a server, None when there is none. `lineage` is listed as the store does."""
+    # Newest first: where a clock that was set back has made times equal, the order is all that tells.
+    chosen = last_good(list(reversed(lineage)), now)
     if chosen is None:
         return None
     snapshot = chosen.snapshot
     if chosen.instead_of is None:
         return Choice(snapshot=snapshot.id)
     return Choice(snapshot=snapshot.id, dropped_from=snapshot.panes, latest=chosen.instead_of.id)
-
-
-def up_to_date(snapshot: Snapshot, latest: Snapshot) -> Snapshot:
-    """Return a snapshot with what is in its panes by a later one, as far as they are the same panes.
-
-    Panes keep their ids as long as their server runs: who was in another conversation when he was last seen comes back
-    in that one.
-    """
-    if snapshot.topology.process != latest.topology.process:
-        return snapshot
-    later = {pane.id: pane for pane in latest.topology.panes}
-    panes = tuple(
-        structs.replace(
-            pane,
-            cwd=later[pane.id].cwd,
-            command=later[pane.id].command,
-            dead=later[pane.id].dead,
-            exit_status=later[pane.id].exit_status,
-            exit_signal=later[pane.id].exit_signal,
-            program=later[pane.id].program,
-            identity=later[pane.id].identity,
-        )
-        if pane.id in later
-        else pane
-        for pane in snapshot.topology.panes
-    )
-    known = {id: each for id, each in latest.details.panes.items() if id in snapshot.details.panes}
-    return structs.replace(
-        snapshot,
-        topology=structs.replace(snapshot.topology, panes=panes),
-        details=structs.replace(snapshot.details, panes={**snapshot.details.panes, **known}),
-    )
 
 
 def unfinished(journal: RestoreJournal, server: Server, process: ServerProcess | None, now: datetime) -> Restore | None:

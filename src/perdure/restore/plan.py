@@ -33,6 +33,10 @@ from perdure.restore.match import (
 Conversation = tuple[str, str | None, str]
 
 
+#: Said of a pane that is there, in which the conversation is not that was saved in its place.
+LEFT_ALONE = "left alone"
+
+
 class Holder(Struct, frozen=True, kw_only=True):
     """Who is in a conversation now."""
 
@@ -77,6 +81,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     panes: frozenset[str] | None = None
     #: What starts the agents of panes that were imported, where the format they come from says how.
     commands: Mapping[str, Command] = {}
+    #: The snapshot is meant as it was saved: what an agent went on to later is not looked at.
+    as_saved: bool = False
     #: Variables that are given back though they may be secrets, and that nobody else may read.
     private: frozenset[str] = frozenset()
 
@@ -320,7 +326,7 @@ class _Decider:
         key = _key(pane.identity)
         why = "it is there already"
         if key is not None and key not in self._living.held:
-            why = f"a pane is there already and was left alone; {key[2]} is not running in it"
+            why = f"a pane is there already and was {LEFT_ALONE}; {key[2]} is not running in it"
         return _step(pane, Action.KEEP, why=why)
 
     def _shell(self, pane: Pane) -> tuple[str, ...]:
@@ -477,6 +483,11 @@ def _step(pane: Pane, action: Action, **more: object) -> Step:
 def _with(step: Step, **changes: object) -> Step:
     changed: Step = structs.replace(step, **changes)
     return changed
+
+
+def is_left_alone(step: Step) -> bool:
+    """Say whether a pane is there in which a conversation is not that was saved in its place."""
+    return step.action is Action.KEEP and LEFT_ALONE in step.why
 
 
 def starts_an_agent(step: Step) -> bool:

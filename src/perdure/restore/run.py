@@ -123,6 +123,9 @@ def prepare(
         taken=(taken or {}).keys(),
         settled=moved_on(snapshot, ground.store),
     )
+    if policy.as_saved:
+        saved = {pane.id: pane.identity.conversation for pane in snapshot.topology.panes if pane.identity}
+        since = {pane: each for pane, each in since.items() if each.identity.conversation == saved[pane]}
     snapshot = renewed(snapshot, since)
     found = msgspec.structs.replace(
         found, held={**(taken or {}), **found.held}, made=made_before(ground.store, snapshot, process)

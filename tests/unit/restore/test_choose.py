@@ -45,7 +45,7 @@ def an_open_restore(**changes: object) -> Restore:
 
 
 def test_the_last_one_without_a_word() -> None:
-    found = choose([a_summary("old", 1, 8), a_summary("new", 2, 9)], now=at(3))
+    found = choose([a_summary("new", 2, 9), a_summary("old", 1, 8)], now=at(3))
     assert found is not None
     assert (found.snapshot, found.dropped_from) == ("new", None)
     assert choose([], now=at(3)) is None
@@ -67,3 +67,10 @@ def test_an_interrupted_restore_is_gone_on_with_while_its_server_runs() -> None:
     assert not found(an_open_restore(), process=None)
     assert not found(an_open_restore(), process=structs.replace(PROCESS, pid=301))
     assert not found(an_open_restore(), seconds=timedelta(days=2).total_seconds())
+
+
+def test_a_clock_that_was_set_back_does_not_hide_the_newest() -> None:
+    # A save after such a step gives both the same times; the store still lists the newest first.
+    found = choose([a_summary("new", 1, 8), a_summary("old", 1, 8)], now=at(3))
+    assert found is not None
+    assert found.snapshot == "new"
