@@ -195,7 +195,8 @@ def test_a_pane_does_what_it_was_told_when_it_was_made(
     if not lazy_first:
         assert (step["result"], "Enter" in step["why"]) == ("verified", False)
     elif step["result"] != "verified":  # killed before its pane was made, it is made by the second, and started
-        assert (step["result"], "Enter" in step["why"]) == ("unverified", True)
+        # Killed too late, there is nothing left to do but to press Enter.
+        assert (step["result"], "Enter" in step["why"]) == ("unverified", True) or step["action"] == "keep"
         tmux.run("send-keys", "-t", "=one:", "Enter")
     wait_for(lambda: begun in simulants.running(), "the agent")
     assert starts(simulants.records()[since:])[begun] == 1

@@ -23,7 +23,7 @@ from tests.acceptance.restoring import (
 )
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
-from tests.tmux_server import TmuxServer
+from tests.tmux_server import LETTING_GO, TmuxServer
 
 BIG = """my proj "quoted" it's"""
 ODD = "$HOME `id` $(id)|日本 ünï"
@@ -124,7 +124,7 @@ class Scene:
         pane = self.window(big, 7, "dead", "sh", "-c", "echo last words; exec sleep 10000")
         self.tmux.run("set-option", "-w", "-t", pane, "remain-on-exit", "on")
         killed = self.split(pane, "sleep", "10001")
-        ended = self.split(pane, "sh", "-c", "echo its last words; exit 3")
+        ended = self.split(pane, "sh", "-c", f"echo its last words; {LETTING_GO}exit 3")
         wait_for(lambda: self.tmux.show("#{pane_dead_status}", ended) == "3", "a program that ended")
         wait_for(lambda: self.tmux.show("#{pane_current_command}", killed) == "sleep", "a program to kill")
         os.kill(int(self.tmux.show("#{pane_pid}", killed)), signal.SIGKILL)

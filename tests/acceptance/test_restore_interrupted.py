@@ -26,7 +26,7 @@ from tests.acceptance.restoring import (
 from tests.acceptance.simulants import Simulants, starts
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
-from tests.tmux_server import PATIENCE, TmuxServer
+from tests.tmux_server import LETTING_GO, PATIENCE, TmuxServer
 
 #: The kills are spread evenly over the time a restore takes: so many runs of the test, so many kills in each.
 CHUNKS, KILLS = 5, 10
@@ -87,8 +87,8 @@ class Scene:
     def _dead(self) -> None:
         self.tmux.run("new-window", "-d", "-t", "=api:7", "-n", "dead", "-c", self.work)
         self.tmux.run("set-option", "-w", "-t", "=api:7", "remain-on-exit", "on")
-        self.tmux.run("respawn-pane", "-k", "-t", "=api:7", "/bin/sh", "-c", "echo last words; exit 3")
-        wait_for(lambda: self.tmux.show("#{pane_dead}", "=api:7") == "1", "a dead pane")
+        self.tmux.run("respawn-pane", "-k", "-t", "=api:7", "/bin/sh", "-c", f"echo last words; {LETTING_GO}exit 3")
+        wait_for(lambda: self.tmux.show("#{pane_dead_status}", "=api:7") == "3", "a dead pane")
         self.tmux.run("select-window", "-t", "=api:7", ";", "select-window", "-t", "=api:3")
 
     def _shared(self) -> None:

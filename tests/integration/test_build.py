@@ -22,7 +22,7 @@ from perdure.snapshots.diff import Change, diff
 from perdure.tmux.control import Control
 from tests.builders import a_snapshot, at
 from tests.integration.looking import Seen, see, wait_until
-from tests.tmux_server import PATIENCE, TmuxServer
+from tests.tmux_server import LETTING_GO, PATIENCE, TmuxServer
 
 replace = msgspec.structs.replace
 #: What is no property of what was saved: how the pane's program was started.
@@ -47,7 +47,7 @@ def words_of(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     words: dict[str, tuple[str, ...]] = {}
     for pane in snapshot.topology.panes:
         end = f"kill -{pane.exit_signal} $$" if pane.exit_signal else f"exit {pane.exit_status or 0}"
-        words[pane.id] = ("/bin/sh", "-c", end) if pane.dead else ()
+        words[pane.id] = ("/bin/sh", "-c", LETTING_GO + end) if pane.dead else ()
     return words
 
 
@@ -242,13 +242,19 @@ def test_the_session_s_directory_is_not_that_of_its_first_pane(tmux: TmuxServer,
     assert after.pane(built.panes["%0"]).cwd == os.path.join(home, "pane")
 
 
+def ended(tmux: TmuxServer) -> int:
+    """How many panes are dead of which tmux knows how."""
+    panes = see(tmux).topology.panes
+    return sum(pane.dead and (pane.exit_status is not None or pane.exit_signal is not None) for pane in panes)
+
+
 def test_dead_panes_show_how_they_ended(tmux: TmuxServer, fresh: TmuxServer) -> None:
     start(tmux, "-s", "work", "sleep 1000")
     tmux.run("set-option", "-w", "-t", "@0", "remain-on-exit", "on")
     tmux.run(
-        "split-window", "-d", "exit 3", ";", "split-window", "-d", "kill -9 $$", ";", "split-window", "-d", "exit 0"
+        *(word for end in ("exit 3", "kill -9 $$", "exit 0") for word in ("split-window", "-d", LETTING_GO + end, ";"))
     )
-    wait_until(lambda: sum(pane.dead for pane in see(tmux).topology.panes) == 3, "three are dead")
+    wait_until(lambda: ended(tmux) == 3, "three are dead")
     _, after, _ = rebuilt(tmux, fresh)
     ends = {(pane.exit_status, pane.exit_signal) for pane in after.topology.panes if pane.dead}
     assert (3, None) in ends
@@ -257,8 +263,8 @@ def test_dead_panes_show_how_they_ended(tmux: TmuxServer, fresh: TmuxServer) -> 
 
 def test_a_dead_pane_stays_where_panes_that_end_go(tmux: TmuxServer, fresh: TmuxServer) -> None:
     start(tmux, "-s", "work", "sleep 1000")
-    tmux.run("set-option", "-g", "remain-on-exit", "on", ";", "split-window", "-d", "exit 4")
-    wait_until(lambda: any(pane.dead for pane in see(tmux).topology.panes), "it is dead")
+    tmux.run("set-option", "-g", "remain-on-exit", "on", ";", "split-window", "-d", f"{LETTING_GO}exit 4")
+    wait_until(lambda: ended(tmux) == 1, "it is dead")
     built = build(saved(tmux), fresh)
     wait_until(lambda: see(fresh).pane(built.panes["%1"]).exit_status == 4, "it is dead again")
 
@@ -470,8 +476,21 @@ def scene(tmux: TmuxServer) -> None:
     tmux.run(
         "link-window", "-k", "-s", "=work:4", "-t", "=links:0", ";", "link-window", "-s", "=work:0", "-t", "=links:1"
     )
-    tmux.run("set-option", "-w", "-t", "@0", "remain-on-exit", "on", ";", "split-window", "-d", "-t", "@0", "exit 3")
-    wait_until(lambda: any(pane.dead for pane in see(tmux).topology.panes), "one is dead")
+    tmux.run(
+        "set-option",
+        "-w",
+        "-t",
+        "@0",
+        "remain-on-exit",
+        "on",
+        ";",
+        "split-window",
+        "-d",
+        "-t",
+        "@0",
+        f"{LETTING_GO}exit 3",
+    )
+    wait_until(lambda: ended(tmux) == 1, "one is dead")
 
 
 class Interrupted(Exception):
