@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Protocol
 
 from msgspec import Struct, structs
 
@@ -32,32 +33,26 @@ class Candidate(Struct, frozen=True, kw_only=True):
     task: str | None = None
 
 
-class Stage:
+class Stage(Protocol):
     """What starting agents depends on. Everything here may take time, nothing raises for an agent's sake."""
 
     def look(self, panes: Collection[str]) -> Mapping[str, Seen]:
         """Return what is to be seen of these panes."""
-        raise NotImplementedError
 
     def statuses(self) -> Mapping[int, int]:
         """Return the exit statuses of the agents that have ended, by step."""
-        raise NotImplementedError
 
     def screen(self, candidate: Candidate, seen: Seen) -> Seen:
         """Return the same with what the pane shows."""
-        raise NotImplementedError
 
     def release(self, candidate: Candidate) -> str:
         """Let an agent start; return why it must not, "" when it has been."""
-        raise NotImplementedError
 
     def cancel(self, candidate: Candidate, why: str, *, until: Process | None = None) -> None:
         """Leave a shell in the pane of an agent that is not started, or what waits for Enter until a process has ended."""
-        raise NotImplementedError
 
     def is_alive(self, process: Process) -> bool:
         """Say whether this very process still runs."""
-        raise NotImplementedError
 
     def holder(self, candidate: Candidate) -> str:
         """Return who else is in the conversation at this moment, "" for nobody."""
@@ -65,18 +60,15 @@ class Stage:
 
     def pressure(self) -> bool:
         """Say whether memory is so short that nothing may be started."""
-        raise NotImplementedError
 
     def say(self, sentence: str) -> None:
         """Tell whoever waits why nothing happens; nobody needs to listen."""
 
     def clock(self) -> float:
         """Return seconds that only ever grow."""
-        raise NotImplementedError
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""
-        raise NotImplementedError
 
 
 def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
