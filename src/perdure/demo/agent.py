@@ -212,8 +212,8 @@ class Terminal:
                 return False
 
     def _heed(self) -> None:
-        caught = set(self._caught)
-        self._caught.clear()
+        # In this order: one that comes in between is in the list that is looked at.
+        caught, self._caught = self._caught, []
         if signal.SIGTERM in caught:
             raise Ended(143, "told to")
         if signal.SIGHUP in caught:

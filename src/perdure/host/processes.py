@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -21,6 +22,8 @@ from perdure.model.secrets import is_secret_name, is_secret_value
 from perdure.model.text import decode
 
 _ENVIRON_LIMIT = 1 << 20
+#: How often the words of a process are asked for that has none for a moment.
+_PATIENCE = 20
 
 
 class Entry(Struct, frozen=True):
@@ -114,6 +117,12 @@ class ProcessTable:
     def _details(self, entry: Entry) -> Process:
         where = f"/proc/{entry.pid}/"
         exe, argv = _link(where + "exe"), _argv(where + "cmdline")
+        for _ in range(_PATIENCE if exe is not None and not argv else 0):
+            # It is becoming another program at this very moment; a thread of the kernel, or a dead one, has no exe.
+            time.sleep(0.001)
+            exe, argv = _link(where + "exe"), _argv(where + "cmdline")
+            if argv:
+                break
         foreground = entry.pgid == entry.tpgid
         replayed = self._replayed(entry.comm, exe, argv, foreground)
         return Process(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 import pytest
 
+from perdure.host import processes
 from perdure.host.processes import Entry, ProcessTable, Replayed, is_alive, read_entry, read_processes
 from perdure.host.users import run_as, user_by_uid
 from perdure.model.process import Process
@@ -218,3 +219,18 @@ def test_somebody_elses_process_shows_what_anybody_may_see() -> None:
     process = msgspec.json.decode(run_as(nobody, lambda: msgspec.json.encode(the(pid, "HOME"))), type=Process)
     assert process.argv == the(pid).argv
     assert (process.cwd, process.exe, dict(process.environ)) == (None, None, {})
+
+
+def test_a_process_that_becomes_another_program_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = processes._argv
+    asked: list[str] = []
+
+    def at_first_none(path: str) -> tuple[str, ...]:
+        asked.append(path)
+        return () if len(asked) < 4 else words(path)
+
+    table = processes.read_processes(keeping())
+    monkeypatch.setattr(processes, "_argv", at_first_none)
+    tree = table.tree(os.getpid(), "")
+    assert tree[0].argv == words("/proc/self/cmdline")
+    assert len(asked) >= 4
