@@ -23,9 +23,9 @@ up: setup tmux ## save this machine's panes and show them
 	@.venv/bin/perdure save
 	@.venv/bin/perdure ls
 
-# Four at once on however few cores: most of the time a test waits for tmux, an agent or a database.
+# Three at once on however few cores: most of the time a test waits for tmux, an agent or a database.
 test: setup tmux check ## all checks and all tests, apart from those that need real agents
-	@$(PY) -m pytest -q -n 4 --dist worksteal $(PYTEST_ARGS)
+	@$(PY) -m pytest -q -n 3 --dist worksteal $(PYTEST_ARGS)
 
 real-agents: ## install the real agent programs the tests know, in their pinned versions
 	@scripts/real-agents
