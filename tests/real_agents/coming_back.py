@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -104,6 +105,17 @@ def own_screen(agent: Agent) -> str:
 def wait_for_words(agent: Agent, *words: str) -> None:
     """Wait until the agent itself shows all of these."""
     agent.wait_for(lambda screen: all(each in own_screen(agent) for each in words), timeout=agent.program.patience)
+
+
+def press_enter(agent: Agent) -> None:
+    """Press Enter until something starts: the one before may still be on its way out, and says so in the pane."""
+    deadline = time.monotonic() + agent.program.patience
+    agent.keys("Enter")
+    time.sleep(0.5)
+    while agent.screen().rstrip().endswith("Enter tries again."):
+        assert time.monotonic() < deadline, agent
+        agent.keys("Enter")
+        time.sleep(0.5)
 
 
 class Back(NamedTuple):

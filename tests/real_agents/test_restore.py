@@ -13,6 +13,7 @@ from tests.real_agents.coming_back import (
     crash_and_restore,
     live_at_home,
     prepare,
+    press_enter,
     start_all,
     wait_for_words,
 )
@@ -60,7 +61,7 @@ def has_waited(back: Back, agent: Agent) -> None:
     assert (row["action"], row["result"]) == ("resume", "unverified"), row
     assert "not certain; Enter in the pane resumes it" in row["why"]
     assert "Enter in the pane resumes it" in agent.screen()
-    agent.keys("Enter")
+    press_enter(agent)
 
 
 def test_everyone_comes_back_and_goes_on(stage: Stage) -> None:

@@ -11,6 +11,7 @@ from tests.real_agents.coming_back import (
     crash,
     own_screen,
     prepare,
+    press_enter,
     restore,
     start_all,
     targets_of,
@@ -41,7 +42,7 @@ def test_the_first_words_came_after_the_last_save(stage: Stage) -> None:
         assert (row["action"], row["result"]) == ("resume", "unverified" if is_offered else "verified"), row
         assert "the first was said in it after the last save" in row["why"]
         if is_offered:
-            agent.keys("Enter")
+            press_enter(agent)
     for agent, words in spoken.items():
         wait_for_words(agent, words)
     for agent, seen in answers_to({agent: f"more {words}" for agent, words in spoken.items()}).items():
