@@ -172,9 +172,14 @@ def _print(rows: Sequence[Row], summary: Mapping[str, int], args: argparse.Names
     # Whose it is and where goes without saying where all is in one place.
     several = {"user": len({row.user for row in shown}) > 1, "server": len({row.socket for row in shown}) > 1}
     named = [name for name, is_needed in several.items() if is_needed]
+    sockets = {row.socket for row in shown}
+    is_plain = len({os.path.basename(socket) for socket in sockets}) == len(sockets)
     cells = [
         (
-            *({"user": row.user, "server": os.path.basename(row.socket)}[name] for name in named),
+            *(
+                {"user": row.user, "server": os.path.basename(row.socket) if is_plain else row.socket}[name]
+                for name in named
+            ),
             *(row.target, row.action, row.agent, row.conversation, row.result, row.why),
         )
         for row in shown
