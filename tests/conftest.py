@@ -19,7 +19,7 @@ settings.register_profile("perdure", deadline=None)
 settings.load_profile("perdure")
 
 #: What a test inherits. Everything else (tmux's, XDG's, any agent's, our own variables) is gone.
-INHERITED = ("PATH", "USER", "LOGNAME", "TZ", "CI", "VIRTUAL_ENV")
+INHERITED = ("PATH", "USER", "LOGNAME", "TZ", "VIRTUAL_ENV")
 INHERITED_PREFIXES = ("PYTHON", "PYTEST_", "HYPOTHESIS_", "COVERAGE_", "LD_", "DYLD_", "PERDURE_TEST_")
 
 

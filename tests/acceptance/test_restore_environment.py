@@ -163,6 +163,21 @@ def test_programs_are_found_where_the_users_own_files_say(
     assert here.tmux.show("#{session_name}") == "naïve ☃"
 
 
+def test_what_asks_for_a_restore_lends_nothing_of_itself(scene: Callable[..., Scene], perdure: Perdure) -> None:
+    """Asked by an agent, or by a step of a pipeline: what comes back is neither's child."""
+    here = scene("/bin/bash")
+    here.begin("sleep", "1000")
+    save(perdure)
+    here.crash()
+    marks = {"CLAUDECODE": "1", "CLAUDE_CODE_ENTRYPOINT": "cli", "CODEX_SANDBOX_NETWORK_DISABLED": "1", "CI": "true"}
+    ran = here.boot("--programs", "all", LANG="C", CLAUDE_CONFIG_DIR="/elsewhere", **marks)
+    assert (ran.code, step(ran)["result"]) == (0, "done"), ran
+    wait_for(lambda: here.foreground()[0] == ["sleep", "1000"], f"the program; there is {here.shown()}")
+    variables = environ(here.program())
+    assert not marks.keys() & variables.keys()
+    assert variables["CLAUDE_CONFIG_DIR"] == "/elsewhere"
+
+
 #: Start-up files that people have, and that agents come up from all the same.
 ODD = {
     "busy": "echo welcome home; printf '\\033]2;a title\\007'; sleep 1; false; set -u; [ -z \"$TMUX\" ] && exec tmux\n",

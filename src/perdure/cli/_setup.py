@@ -129,7 +129,13 @@ class Setup:
         """
         own = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "SHELL": shell_of(user)}
         if user.uid == self.me.uid:
-            mine = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_PASSED_ON)}
+            from perdure.agents.children import marks_a_child
+
+            mine = {
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith(_NOT_PASSED_ON) and not marks_a_child(name)
+            }
             return {**own, **mine}
         passed = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM")
         return {"PATH": _PLAIN_PATH, **{name: os.environ[name] for name in passed if name in os.environ}, **own}

@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 
 from perdure.agents._options import Grammar, kept
 from perdure.agents._program import Program, head_of, locate
+from perdure.agents.children import marks_a_child
 from perdure.agents.claude.options import ATTACH, KEPT, NOT_INTERACTIVE, ONCE, SUBCOMMANDS
 from perdure.model.identity import Identity
 from perdure.model.process import Command, Process
@@ -26,10 +27,6 @@ PROGRAM = Program(
 )
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
-
-#: Marks a process that runs below an agent; one started anew must not take itself for such a child.
-_CHILD_MARKERS = frozenset({"CLAUDECODE", "CLAUDE_PID", "CLAUDE_EFFORT", "AI_AGENT"})
-_CHILD_PREFIXES = ("CLAUDE_CODE_SESSION", "CLAUDE_CODE_CHILD", "CLAUDE_CODE_MESSAGING", "CLAUDE_CODE_ENTRYPOINT")
 
 
 class Launch(Struct, frozen=True, kw_only=True):
@@ -126,11 +123,7 @@ def _kept(words: Sequence[str], without: Sequence[str] = ()) -> list[str]:
 
 
 def _environ(launched: Command) -> dict[str, str]:
-    return {
-        name: value
-        for name, value in launched.environ.items()
-        if name not in _CHILD_MARKERS and not name.startswith(_CHILD_PREFIXES)
-    }
+    return {name: value for name, value in launched.environ.items() if not marks_a_child(name)}
 
 
 def _resumed(value: str) -> str | None:
