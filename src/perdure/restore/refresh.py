@@ -250,16 +250,23 @@ def _offers(looks: Sequence[_Look], others: Collection[Conversation | None]) -> 
 
     Where there are fewer conversations than agents that may be in them, none of these gets one: whose it is nobody knows.
     """
-    open = {
-        look.pane: {key: claim for claim in look.claims if (key := _key(claim)) not in others}
-        for look in looks
-        if look.saved.conversation is None
-    }
+    open = {look.pane: _offered(look.claims, others) for look in looks if look.saved.conversation is None}
     given: dict[str, Conversation | None] = {}
     for pane, claims in sorted(open.items(), key=lambda each: len(each[1])):
         given[pane] = next((key for key in claims if key not in given.values()), None)
     short = {key for pane, claims in open.items() if given[pane] is None for key in claims}
     return {pane: (open[pane][key],) for pane, key in given.items() if key is not None and key not in short}
+
+
+def _offered(
+    claims: Sequence[Identity], others: Collection[Conversation | None]
+) -> dict[Conversation | None, Identity]:
+    """Return what may be offered, best first, by the best claim of each: alone, any of them would look like a word."""
+    found: dict[Conversation | None, Identity] = {}
+    for claim in claims:
+        if (key := _key(claim)) not in others:
+            found.setdefault(key, structs.replace(claim, certain=False))
+    return found
 
 
 def _why(saved: Identity, now: Identity, taker: str | None) -> str:

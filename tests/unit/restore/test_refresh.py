@@ -229,6 +229,11 @@ def test_two_that_nothing_is_known_of_get_two_or_none() -> None:
     assert conversations(now_in(snapshot, [a_claim("a")], [a_claim("a")])) == {"%0": (None, False), "%1": (None, False)}
 
 
+def test_a_lesser_claim_is_not_taken_for_a_word_because_it_is_offered_alone() -> None:
+    best, lesser = (a_claim("a", Evidence.REGISTRY, certain=certain) for certain in (False, True))
+    assert conversations(now_in(saved_with(a_claim(None)), [best, lesser])) == {"%0": ("a", False)}
+
+
 def test_who_is_in_a_pane_now_is_not_looked_at_and_who_is_settled_stays() -> None:
     snapshot = saved_with(an_identity(conversation="a", prompted=False))
     number = (4000, a_process(4000).start_ticks)
