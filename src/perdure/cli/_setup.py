@@ -109,7 +109,7 @@ class Setup:
         """Ask every server of one user, and these sockets besides."""
         config = self.config.tmux
         sockets = dict.fromkeys([*self._sockets_of(user, config.sockets), *also])
-        return [ask(socket, user, timeout=config.timeout_seconds) for socket in sockets]
+        return [ask(socket, user, timeout=config.timeout_seconds, knock=True) for socket in sockets]
 
     def users(self, args: argparse.Namespace) -> list[User]:
         """Return whose servers the arguments mean."""

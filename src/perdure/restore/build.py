@@ -344,7 +344,7 @@ class Builder:
                 own = self._shown_by(session, leaders.get(session.id))
                 links = [link for link in self._saved.links if link.session == session.id]
                 links = [link for link in links if self._windows.get(link.window) in own]
-                self._put_all(shown(links, id, self._windows), session.id)
+                self._put_all(shown(links, id, self._windows, is_alone=len(own) == 1), session.id)
 
     def _shown_by(self, session: Session, leader: str | None) -> set[str]:
         """The windows, by their ids now, that a session shows: its own, or those of whom it shares them with."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -203,6 +203,8 @@ class _Run:
         self._outcomes: dict[str, Outcome] = {}
         #: The run of the server everything is made on, once it answers.
         self._process: ServerProcess | None = None
+        #: The panes there were when everything was made, where nothing is started after that.
+        self._there: frozenset[str] | None = None
         #: Panes that are started with words that name their step.
         self._worded: frozenset[str] = frozenset()
         begun = prepared.living.interrupted
@@ -221,8 +223,6 @@ class _Run:
         begun = self._prepared.living.interrupted
         if begun is None:
             self._remove_abandoned()
-        self._note_beginning(begun.process if begun else None)
-        self._prepare_files()
         built = self._build()
         self._settle_rest(built.panes, built)
         stage = self._stage()
@@ -314,20 +314,31 @@ class _Run:
         return None
 
     def _build(self) -> Built:
+        topology, begun = self._prepared.living.topology, self._prepared.living.interrupted
+        # A server takes its time to start, and makes nothing before it is told to.
+        with closing(self._control(topology)) as starting:
+            self._note_beginning(begun.process if begun else None)
+            self._prepare_files()
+            pieces = Pieces(
+                words={step.pane: self._words(step) for step in self._plan.steps},
+                directories={step.pane: step.cwd for step in self._plan.steps},
+            )
+            return self._build_with(starting, Builder(self._snapshot, self._plan, pieces, topology))
+
+    def _build_with(self, starting: Control, builder: Builder) -> Built:
         topology = self._prepared.living.topology
-        pieces = Pieces(
-            words={step.pane: self._words(step) for step in self._plan.steps},
-            directories={step.pane: step.cwd for step in self._plan.steps},
-        )
-        builder = Builder(self._snapshot, self._plan, pieces, topology)
-        with self._control(topology) as control:
+        with starting as control:
             self._process = _process(control)
             if topology is not None and self._process != topology.process:
                 # Another server answers than the one the plan was made for: its ids mean something else there.
                 raise Unanswered(f"The server on {self._plan.server.socket} was replaced by another meanwhile.")
             self._note_beginning(self._process)
             with self._scratch.held_back():
-                return builder.build(control)
+                built = builder.build(control)
+            if not any(map(starts_an_agent, self._plan.steps)):
+                # Nobody is started any more: what is there now is all there is to see.
+                self._there = _panes(control)
+            return built
 
     def _control(self, topology: Topology | None) -> Control:
         user = self._prepared.user
@@ -495,8 +506,9 @@ class _Run:
 
     def _confirm(self, built: Built) -> None:
         """See that what was made is still there: a program may have ended at once, and its pane with it."""
+        there = self._there
         try:
-            there = self._stage().panes()
+            there = self._stage().panes() if there is None else there
         except PerdureError:
             return
         for pane, outcome in list(self._outcomes.items()):
@@ -511,3 +523,9 @@ def _process(control: Control) -> ServerProcess | None:
     """Which server answers."""
     reply = control.ask([("display-message", "-p", "#{pid} #{start_time} #{version}")])[0]
     return read_process(reply.lines[0].encode()) if reply.lines else None
+
+
+def _panes(control: Control) -> frozenset[str]:
+    """Return the ids of all panes there are."""
+    reply = control.ask([("list-panes", "-a", "-F", "#{pane_id}")])[0]
+    return frozenset(reply.lines)

@@ -72,8 +72,9 @@ def arrangement(window: Window, id: str, panes: Sequence[tuple[Pane, str]], *, i
     if is_whole and (window.layout or len(panes) > 1):
         # For a single pane too: while anybody is attached, to whatever session, a new window has the size of theirs.
         yield ("select-layout", "-t", id, window.layout or "tiled")
-    for _, now in (*(each for each in panes if each[0].last), *(each for each in panes if each[0].active)):
-        yield ("select-pane", "-t", now)
+    if len(panes) > 1 or not is_whole:
+        for _, now in (*(each for each in panes if each[0].last), *(each for each in panes if each[0].active)):
+            yield ("select-pane", "-t", now)
     if window.zoomed and is_whole and len(panes) > 1:
         # A toggle; nothing is zoomed after a layout was chosen. (Not `if-shell`: what it runs is answered as well.)
         yield ("resize-pane", "-Z", "-t", next((now for pane, now in panes if pane.active), panes[0][1]))
@@ -97,8 +98,15 @@ def pane_settings(pane: Pane, id: str, words: Words) -> Iterator[Words]:
             yield ("respawn-pane", "-k", "-t", id, *words)
 
 
-def shown(links: Sequence[Link], session: str, windows: Mapping[str, str]) -> Iterator[Words]:
-    """Yield what makes a session show the window it showed. `windows` are what they are called now."""
+def shown(
+    links: Sequence[Link], session: str, windows: Mapping[str, str], *, is_alone: bool = False
+) -> Iterator[Words]:
+    """Yield what makes a session show the window it showed. `windows` are what they are called now.
+
+    `is_alone` says that the session has no others than those of `links`: then there may be nothing to choose.
+    """
+    if len(links) == 1 and is_alone:
+        return
     often = {link.window for link in links if sum(1 for each in links if each.window == link.window) > 1}
     for link in (*(each for each in links if each.last), *(each for each in links if each.active)):
         if link.window in windows:

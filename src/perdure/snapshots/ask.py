@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from perdure.model.user import User
 from perdure.tmux import formats, run
-from perdure.tmux.sockets import owner_of
+from perdure.tmux.sockets import is_deserted, owner_of
 
 #: Where the process table is cheap to read we read it ourselves; elsewhere tmux is asked to.
 PANE = formats.PANE if sys.platform.startswith("linux") else formats.PANE_LOCATED
@@ -26,10 +26,13 @@ class Question(NamedTuple):
     refusal: tuple[str, str] | None = None
 
 
-def ask(socket: str, owner: User, *, options: bool = True, timeout: float = run.TIMEOUT) -> Question:
+def ask(
+    socket: str, owner: User, *, options: bool = True, timeout: float = run.TIMEOUT, knock: bool = False
+) -> Question:
     """Ask one server for everything it has and return at once.
 
-    A socket that belongs to somebody else is not touched: whoever listens there would be handed our environment.
+    A socket that belongs to somebody else is not touched: whoever listens there would be handed our environment. With
+    `knock` it is first seen whether anybody listens at all: much cheaper where nobody does.
     """
     mark = os.urandom(8).hex()
     try:
@@ -40,6 +43,8 @@ def ask(socket: str, owner: User, *, options: bool = True, timeout: float = run.
         return Question(socket, owner, mark, None, ("no-server", f"No server: nothing is at {socket}."))
     if holder != owner.uid:
         return Question(socket, owner, mark, None, ("refused", _foreign(socket, holder, owner)))
+    if knock and is_deserted(socket):
+        return Question(socket, owner, mark, None, ("no-server", f"No server runs on {socket}."))
     command = formats.survey(mark, pane=PANE, options=options)
     return Question(socket, owner, mark, run.start(socket, command, owner=owner, timeout=timeout))
 

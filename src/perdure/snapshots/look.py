@@ -61,6 +61,9 @@ def look(
     """Return what every server holds, in the order they were asked, each complete or missed with a reason."""
     timeout = around.config.tmux.timeout_seconds
     around = msgspec.structs.replace(around, earlier=cache(around.earlier))
+    if not any(question.client for question in questions):
+        missed = receive(questions, host=around.host, now=now, timeout=timeout)
+        return [each for each in missed if isinstance(each, Missed)]
     # Read while tmux is at work. What starts in the next moment is found by the next look.
     table = _processes(around.config)
     table.prefetch()

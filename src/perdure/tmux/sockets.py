@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -52,6 +53,19 @@ def owner_of(path: str) -> int | None:
         return os.lstat(encode(path)).st_uid
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def is_deserted(path: str) -> bool:
+    """Return whether certainly nobody listens on a socket, as after a crash. Nothing is said to whoever does."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.setblocking(False)
+        try:
+            client.connect(encode(path))
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            return False  # too long a path, too many who wait: somebody may be there
+    return False
 
 
 def _sockets_in(directory: str) -> Iterable[str]:
