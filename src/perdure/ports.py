@@ -6,9 +6,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
+from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.identity import AgentDetails, Identity
+from perdure.model.observation import Reading
 from perdure.model.plan import Outcome, Restore
 from perdure.model.process import Command, Process
+from perdure.model.run import Run
 from perdure.model.screen import Screen, ScreenReading
 from perdure.model.server import Server
 from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot, SnapshotSummary
@@ -154,6 +157,17 @@ class DeletesTranscripts(AgentAdapter, Protocol):
         """Return whether the agent would find a conversation to resume in a file of this content."""
 
 
+@runtime_checkable
+class TellsState(AgentAdapter, Protocol):
+    """An agent that says itself what it is doing: in what it keeps about itself, or through our hooks."""
+
+    def told(self, process: Process, host: HostView) -> Sequence[Reading]:
+        """Return what its registry and its hooks say, at most one reading of each, dated when it was written down."""
+
+    def telling(self, process: Process, host: HostView) -> Sequence[str]:
+        """Return the files and directories that change when what it says, or its conversation, does."""
+
+
 class SnapshotStore(Protocol):
     """Where snapshots are kept. Every verb is all or nothing."""
 
@@ -233,3 +247,57 @@ class RestoreJournal(Protocol):
 
     def list_restores(self, *, limit: int | None = None) -> tuple[Restore, ...]:
         """Return restores, the one that was begun last first; those that cannot be read are left out."""
+
+
+class RunStore(Protocol):
+    """Where runs are kept, and what has happened to them."""
+
+    def new_runs(self, count: int) -> tuple[str, ...]:
+        """Return ids that were never given before and never will be again, whoever asks, and whatever was deleted."""
+
+    def record(self, runs: Sequence[Run], events: Sequence[Event]) -> tuple[StoredEvent, ...]:
+        """Keep these runs as they are now, and append what has happened, all or nothing and durable.
+
+        Events are numbered in their order, above every number there ever was, and become visible in that order: who
+        has read up to a number never finds a smaller one later.
+        """
+
+    def list_runs(self, *, host: str | None = None, over: bool | None = None) -> tuple[Run, ...]:
+        """Return runs by their numbers: of a host, and those whose panes are gone (`over`), are not, or both.
+
+        What cannot be read back is left out.
+        """
+
+    def get_run(self, id: str) -> Run:
+        """Return a run. Raises `NotFound`."""
+
+    def forget_runs(self, before: datetime) -> int:
+        """Forget the runs whose panes were gone before then, and return how many; their ids stay given."""
+
+
+class EventLog(Protocol):
+    """What has happened, in order."""
+
+    def read_events(
+        self, *, after: int = 0, limit: int = 500, run: str | None = None, kinds: Collection[EventKind] = ()
+    ) -> tuple[StoredEvent, ...]:
+        """Return the first events behind a number; of one run, or of some kinds, when asked. Unreadable ones are left out."""
+
+    def last_event(self) -> int:
+        """Return the number of the last event, 0 when there never was one."""
+
+    def forget_events(self, before: datetime) -> int:
+        """Forget the events before then and return how many; numbers are not given again."""
+
+
+class Leases(Protocol):
+    """Who may do what only one may do."""
+
+    def take_lease(self, name: str, holder: str, now: datetime, *, until: datetime) -> str | None:
+        """Take or prolong a lease; return None when it is ours, else who holds it: it has not run out.
+
+        Two who ask at the same moment never both get it.
+        """
+
+    def drop_lease(self, name: str, holder: str) -> None:
+        """Give a lease back. Nothing happens when it is another's, or nobody's."""

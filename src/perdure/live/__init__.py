@@ -1,0 +1,1 @@
+"""observe -> advance -> record -> publish: what every run is doing, as it happens."""

@@ -1,0 +1,54 @@
+"""Events: what has happened, in the past tense, in the order it was written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+
+class EventKind(StrEnum):
+    """What can have happened."""
+
+    RUN_CREATED = "run_created"
+    #: Its pane is gone.
+    RUN_DELETED = "run_deleted"
+    #: A run that had ended, or was taken for it, is there again.
+    RUN_RETURNED = "run_returned"
+    STATE_CHANGED = "state_changed"
+    IDENTITY_CHANGED = "identity_changed"
+    TITLE_CHANGED = "title_changed"
+    SKILL_CHANGED = "skill_changed"
+    THOUGHT = "thought"
+    SEEN = "seen"
+    SENT = "sent"
+    SAVED = "saved"
+    SERVER_APPEARED = "server_appeared"
+    SERVER_DIED = "server_died"
+    #: A server answers, or does not, unlike before.
+    SERVER_HEALTH = "server_health"
+    RESTORED = "restored"
+    DAEMON_STARTED = "daemon_started"
+    DAEMON_STOPPED = "daemon_stopped"
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """One thing that has happened. `data` is plain JSON, without secrets, and depends on the kind (docs/events.md)."""
+
+    kind: EventKind
+    at: datetime
+    #: The run it is about, if it is about one.
+    run: str | None = None
+    #: The key of the server it is about.
+    server: str | None = None
+    data: Mapping[str, Any] = {}
+
+
+class StoredEvent(Struct, frozen=True, kw_only=True):
+    """An event in its place. Numbers only grow; one that is missing was let go of with age, and never comes later."""
+
+    seq: int
+    event: Event
