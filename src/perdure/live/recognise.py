@@ -58,9 +58,9 @@ def recognise(found: Sequence[Found], runs: Sequence[Run], servers: Iterable[str
             candidates[of(run)] = run
         for index, each in enumerate(found):
             key = keyed(each)
-            run = candidates.get(key) if key is not None and index not in known else None
-            if run is not None and run.id in free:
-                known[index] = free.pop(run.id)
+            taken = candidates.get(key) if key is not None and index not in known else None
+            if taken is not None and taken.id in free:
+                known[index] = free.pop(taken.id)
 
     claim(_same_pane, _pane_of)
     looked_at = frozenset(servers)
