@@ -198,7 +198,9 @@ def _sighted(track: Track, seen: Sighted, now: datetime, events: list[Event]) ->
         stale=False,
     )
     output_at = max(filter(None, (track.output_at, seen.output_at)), default=None)
-    track = structs.replace(track, run=changed, output_at=output_at, watched=seen.watched)
+    track = structs.replace(
+        track, run=changed, output_at=output_at, watched=track.watched if seen.watched is None else seen.watched
+    )
     return _watched(track, now, events) if seen.watched else track
 
 

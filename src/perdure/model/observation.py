@@ -51,8 +51,8 @@ class Sighted(Struct, frozen=True, kw_only=True, tag=True):
     command: str = ""
     cwd: str = ""
     attached: int = 0
-    #: A client that somebody uses shows this very pane.
-    watched: bool = False
+    #: Whether a client that somebody uses shows this very pane; None: nobody looked.
+    watched: bool | None = None
     #: When something was last printed in it, as far as that was noticed.
     output_at: datetime | None = None
 
