@@ -21,7 +21,7 @@ from perdure.host.users import current_user
 from perdure.model.text import decode, encode
 from perdure.model.wrapped import Stage, read_wrapper
 from perdure.restore.replay import replayed
-from perdure.restore.wrap import Start, command
+from perdure.tmux.wrap import Start, command
 from tests.tmux_server import PATIENCE, TmuxServer
 
 #: Which files a shell reads at login and when somebody is at it.

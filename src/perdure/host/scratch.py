@@ -4,7 +4,7 @@
 and `<n>.status`.
 
 A gate is a FIFO, and a pane waits for as long as it is there. To open it is to rename it to `<n>.open`, write a line
-into it, and remove it. The pane opens the gate first and looks for it then (restore/wrap.py): when it was renamed
+into it, and remove it. The pane opens the gate first and looks for it then (tmux/wrap.py): when it was renamed
 before the look, the pane goes on; when after, the line follows. Whoever opens gates may die between any two of these:
 a gate that is still there, or is called `open`, is opened by the next who is asked to.
 

@@ -36,5 +36,17 @@ def encode(text: str) -> bytes:
     )
 
 
+def visible(text: str) -> str:
+    """Return text on one line in which everything a terminal would act on, or not show, is written out."""
+    return "".join(each if each.isprintable() else _written_out(each) for each in text)
+
+
 def _as_bytes(match: re.Match[str]) -> str:
     return "".join(chr(0xEF00 + byte) for byte in match[0].encode())
+
+
+def _written_out(char: str) -> str:
+    # A byte that was not UTF-8 is shown as the byte it was.
+    if _FIRST <= ord(char) <= _LAST:
+        return f"\\x{ord(char) - 0xEF00:02x}"
+    return char.encode("unicode_escape").decode()

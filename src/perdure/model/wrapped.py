@@ -1,6 +1,6 @@
 """What a pane's first process tells when it is one of ours: what it waits for, and what it will run.
 
-A restored pane runs `/bin/sh -c PROGRAM perdure WORDS…` until a shell is left in it (restore/wrap.py writes these
+A restored pane runs `/bin/sh -c PROGRAM perdure WORDS…` until a shell is left in it (tmux/wrap.py writes these
 words). While it waits, the conversation it is going to resume is known from nowhere else.
 """
 

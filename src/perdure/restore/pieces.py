@@ -14,7 +14,7 @@ from perdure.model.secrets import redact_argv
 from perdure.model.topology import Pane
 from perdure.restore.plan import starts_an_agent
 from perdure.restore.replay import replayed
-from perdure.restore.wrap import Start, command, needs_wrapper
+from perdure.tmux.wrap import Start, command, needs_wrapper
 
 #: Where a step's files are: `text`, `gate` and `status`.
 PathOf = Callable[[int, Kind], str]

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from perdure.model.text import visible
+
 # Everything a terminal may act on: C0, DEL, and C1, which is ESC and a letter in one character.
 _CONTROLS = r"\x00-\x1f\x7f-\x9f"
 _SGR = r"\x1b\[[0-9;:]*m"
@@ -62,11 +64,6 @@ def harmless(text: bytes) -> str:
     return "".join(kept) + raw[at:]
 
 
-def visible(text: str) -> str:
-    """Return text on one line in which everything a terminal would act on, or not show, is written out."""
-    return "".join(each if each.isprintable() else _written_out(each) for each in text)
-
-
 def _without_blank_end(text: str) -> str:
     lines = text.split("\n")
     while lines and not _PART.sub("", lines[-1]).strip():
@@ -80,10 +77,3 @@ def _marker(saved_at: datetime, now: datetime, width: int) -> str:
     line = f"{_MARK}ored {now:%Y-%m-%d %H:%M} · saved {saved} ──"
     # A marker that wraps is two lines that mark nothing.
     return line if len(line) <= width else line[: max(width, 1)]
-
-
-def _written_out(char: str) -> str:
-    # A byte that was not UTF-8 (model/text.py) is shown as the byte it was.
-    if "\uef80" <= char <= "\uefff":
-        return f"\\x{ord(char) - 0xEF00:02x}"
-    return char.encode("unicode_escape").decode()

@@ -45,7 +45,7 @@ from perdure.tmux.parse import read_process
 _PATIENCE = 10.0
 #: How often it is looked whether they have.
 _INTERVAL = 0.01
-#: How an agent ends that somebody did not want to start (restore/wrap.py), or stopped with Ctrl-C.
+#: How an agent ends that somebody did not want to start (tmux/wrap.py), or stopped with Ctrl-C.
 _UNWANTED = 130
 #: What is done about a pane that has, or had, an agent, and that is made.
 _WITH_AGENT = AGENT_ACTIONS | {Action.SHOW}

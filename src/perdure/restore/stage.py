@@ -28,7 +28,6 @@ from perdure.restore.pieces import start_of, text_of
 from perdure.restore.plan import Conversation, Holder
 from perdure.restore.replay import below_marker
 from perdure.restore.starting import Candidate, Stage
-from perdure.restore.wrap import command
 from perdure.snapshots.ask import ask
 from perdure.snapshots.capture import Memory, Reading, receive
 from perdure.snapshots.kept import OPTION
@@ -36,6 +35,7 @@ from perdure.snapshots.look import Looked, Surroundings, look
 from perdure.tmux import run
 from perdure.tmux.quote import line
 from perdure.tmux.screen import read_lines_and_history
+from perdure.tmux.wrap import command
 
 #: How far back the words are looked for that were last said: an answer may be long.
 _HISTORY = 1000

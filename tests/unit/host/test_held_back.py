@@ -12,7 +12,7 @@ import pytest
 from perdure.host.scratch import Kind, Scratch
 from perdure.host.users import current_user
 from perdure.host.waiting import wait_until
-from perdure.restore.wrap import Start, command
+from perdure.tmux.wrap import Start, command
 
 STEPS = range(1, 6)
 PATIENCE = 20.0

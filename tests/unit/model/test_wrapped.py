@@ -6,7 +6,7 @@ import shlex
 
 from perdure.model.wrapped import shortened
 from perdure.restore.match import step_in
-from perdure.restore.wrap import Start, command
+from perdure.tmux.wrap import Start, command
 
 FILES = "/home/dev/.local/state/perdure/restores/r1"
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from perdure.restore.replay import harmless, replayed, visible
+from perdure.model.text import visible
+from perdure.restore.replay import harmless, replayed
 
 NOW = datetime(2026, 11, 15, 17, 40, tzinfo=UTC)
 SAVED = datetime(2026, 11, 15, 17, 31, tzinfo=UTC)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from perdure.model.identity import Evidence, Identity
-from perdure.restore.wrap import Start, command
 from perdure.snapshots.awaited import awaited_agent
+from perdure.tmux.wrap import Start, command
 from tests.builders import a_process
 
 ID = "0b6f2a0e-4f0d-4c29-9a63-0c1f4f1f2a11"

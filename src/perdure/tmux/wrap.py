@@ -1,4 +1,4 @@
-"""What a restored pane runs before a shell is left in it. Pure.
+"""What a pane runs that was restored, or made for a program, before a shell is left in it. Pure.
 
 Every text a shell is given here is a constant of this file. Whatever was captured reaches it as an argument, and
 goes on as one: no word of a pane, an agent or a path is ever part of a program.
@@ -15,8 +15,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from perdure.model.text import visible
 from perdure.model.wrapped import MARK, SH, Stage, asking_word, is_helped
-from perdure.restore.replay import visible
 
 
 class Start(Struct, frozen=True, kw_only=True):

@@ -15,8 +15,8 @@ from msgspec import structs
 
 from perdure.model.text import decode, encode
 from perdure.model.wrapped import Stage, read_wrapper
-from perdure.restore import wrap
-from perdure.restore.wrap import Start, command, needs_wrapper
+from perdure.tmux import wrap
+from perdure.tmux.wrap import Start, command, needs_wrapper
 
 #: Words as a process may have them: any bytes but NUL, shells' favourites more often than chance would have it.
 HOSTILE = st.one_of(
