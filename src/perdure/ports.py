@@ -59,6 +59,15 @@ class HostView(Protocol):
         """Return rows of an SQLite file opened read-only, None when it cannot be read."""
 
 
+@runtime_checkable
+class RecentView(HostView, Protocol):
+    """A view for whoever wants only what was said last: long files are cut, and sub-agents' turns are left out."""
+
+    @property
+    def rows(self) -> int:
+        """How many of its latest messages a database is to be asked for."""
+
+
 class Sighting(Protocol):
     """An agent seen in a pane: all the evidence there is, apart from files."""
 
@@ -145,6 +154,9 @@ class ReadsTranscripts(AgentAdapter, Protocol):
 
         A turn has `role` (user, assistant, tool or system), `text`, `tool` (names, or None), `tokens` (or None),
         `time` (an aware datetime, or None) and `agent` (a sub-agent's id, None for the main conversation).
+        Where the transcript tells, it also has `detail` (what a tool was called with: a file, a command; a line of its
+        own for each of several tools), `failed` (of a tool's answer: whether it came to nothing; None when that is not
+        said) and `final` (of an answer: whether the agent says nothing more until it is spoken to).
         `transcript` is where `describe` found it last; without, the agent's usual places are searched.
         """
 
@@ -161,11 +173,31 @@ class DeletesTranscripts(AgentAdapter, Protocol):
 class TellsState(AgentAdapter, Protocol):
     """An agent that says itself what it is doing: in what it keeps about itself, or through our hooks."""
 
-    def told(self, process: Process, host: HostView) -> Sequence[Reading]:
-        """Return what its registry and its hooks say, at most one reading of each, dated when it was written down."""
+    def told(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[Reading]:
+        """Return what its registry and its hooks say, at most one reading of each, dated when it was written down.
 
-    def telling(self, process: Process, host: HostView) -> Sequence[str]:
-        """Return the files and directories that change when what it says, or its conversation, does."""
+        `tree` are the processes of its pane, parents before children: some agents run their hooks in a process below the
+        one they were started as, and without it are not heard. A registry of high confidence tells all that can happen;
+        of less, it does not tell when somebody is asked, which the screen does. Hooks can go quiet.
+        """
+
+    def telling(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[str]:
+        """Return the files and directories that change when what it says, or its conversation, does.
+
+        Not the hooks' records, which the host keeps. A file may not be there yet, and may be replaced as a whole.
+        """
+
+
+@runtime_checkable
+class ShowsState(AgentAdapter, Protocol):
+    """An agent whose title alone may tell what it is doing."""
+
+    @property
+    def title_tells(self) -> bool:
+        """Whether `busy`, said by `read_screen` of a title without lines, holds whatever the lines are.
+
+        Of anything else that a title alone says, the lines may say more, or better.
+        """
 
 
 class SnapshotStore(Protocol):
