@@ -200,6 +200,18 @@ class ShowsState(AgentAdapter, Protocol):
         """
 
 
+@runtime_checkable
+class Begins(AgentAdapter, Protocol):
+    """An agent that can be started anew."""
+
+    def begin(self, prompt: str = "") -> tuple[tuple[str, ...], bool]:
+        """Return the words that start it, and whether `prompt` is asked for in them.
+
+        It is not where the agent has no words for that, or might take it for something else: then it has to be typed
+        once the agent waits for it.
+        """
+
+
 class SnapshotStore(Protocol):
     """Where snapshots are kept. Every verb is all or nothing."""
 

@@ -11,6 +11,7 @@ from functools import cache
 
 from perdure.agents._case import About, Candidate, Case
 from perdure.agents._globs import Found, files_of, find_files
+from perdure.agents._opening import opening
 from perdure.agents._options import Argument, Grammar, kept
 from perdure.agents._program import Program, head_of, locate, undisguised
 from perdure.model.agent import ID, AgentSpec
@@ -115,6 +116,10 @@ class Ordinary:
         leading, rest = _split([word.replace(ID, conversation) for word in form])
         words = (*argv[:head], *leading, *self.kept(argv[head:]), *rest)
         return Command(argv=words, cwd=self.directory(identity, launched), environ=launched.environ)
+
+    def begin(self, prompt: str = "") -> tuple[tuple[str, ...], bool]:
+        """Return the words that start it, and whether they ask for `prompt`."""
+        return opening(self.spec.begin or self.spec.binaries[:1], self.spec.prompt, prompt)
 
     def kept(self, words: Sequence[str]) -> list[str]:
         """Return the options that made the agent what it was."""

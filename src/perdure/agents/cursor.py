@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perdure.agents._program import Program
 from perdure.agents._spec import Ordinary
-from perdure.model.agent import ID, AgentSpec, ScreenRule
+from perdure.model.agent import ID, PROMPT, AgentSpec, ScreenRule
 from perdure.ports import AgentAdapter
 
 #: Rules others go by. They are no recordings of ours, so they are not to be trusted like those that are.
@@ -17,6 +17,7 @@ _OTHER_RUNS = """
 
 SPEC = AgentSpec(
     binaries=("cursor-agent",),
+    prompt=(PROMPT,),
     packages=("/cursor-agent/",),
     scripts=("index.js",),
     not_agents=tuple(_OTHER_RUNS),

@@ -15,7 +15,7 @@ from perdure.agents._homes import every_home, home_of, profile_of
 from perdure.agents._json import decode_object, one_line, text
 from perdure.agents._records import every_record, moment, turn
 from perdure.agents._spec import Ordinary
-from perdure.model.agent import ID, LAST, AgentSpec, ScreenRule
+from perdure.model.agent import ID, LAST, PROMPT, AgentSpec, ScreenRule
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Process
 from perdure.ports import AgentAdapter, HostView, Sighting
@@ -25,6 +25,7 @@ _FOLDER, _SUFFIX = "conversations", ".jsonl"
 
 SPEC = AgentSpec(
     binaries=("simulant",),
+    prompt=(PROMPT,),
     packages=("/perdure/demo/",),
     scripts=("agent.py",),
     not_agents=("--help", "--version"),

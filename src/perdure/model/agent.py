@@ -11,6 +11,8 @@ from msgspec import Struct
 UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 #: Stands for the conversation's id in `resume`, `fresh` and `transcripts`.
 ID = "{id}"
+#: Stands for what is asked for first in `prompt`.
+PROMPT = "{prompt}"
 
 #: The regions of a screen that need no knowledge of the program drawing it.
 TITLE, LAST, BOTTOM = "title", "last", "bottom"
@@ -63,6 +65,10 @@ class AgentSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     resume: tuple[str, ...] = ()
     #: The words that begin a conversation under an id of our choosing. Empty: it has no such words.
     fresh: tuple[str, ...] = ()
+    #: The words that start it with nothing said yet. Empty: the first of `binaries` alone.
+    begin: tuple[str, ...] = ()
+    #: The words that follow these to ask for something at once, with `{prompt}`. Empty: it has no such words.
+    prompt: tuple[str, ...] = ()
     #: Where a conversation is written: absolute paths with `{id}`, `~`, `$VARIABLE` and `*` for a part of a name.
     #: One with a variable that is not set does not count.
     transcripts: tuple[str, ...] = ()

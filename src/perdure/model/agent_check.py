@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator
 
-from perdure.model.agent import BOTTOM, ID, IN_TITLE, LAST, TITLE, AgentSpec, ScreenRule
+from perdure.model.agent import BOTTOM, ID, IN_TITLE, LAST, PROMPT, TITLE, AgentSpec, ScreenRule
 from perdure.model.screen import State
 from perdure.model.secrets import is_secret_name
 
@@ -91,6 +91,10 @@ def _command_line(spec: AgentSpec) -> Iterator[str]:
             yield f"{field} must hold {ID} as a word of its own or after an option and =, so that it is found again"
         if "--" in words:
             yield f"{field} must not hold --, after which no option comes back"
+    if spec.begin and spec.begin[0] not in spec.binaries:
+        yield "begin must start with one of binaries, so that what it starts is recognised"
+    if spec.prompt and sum(word.count(PROMPT) for word in spec.prompt) != 1:
+        yield f"prompt must hold {PROMPT} once, where what is asked for goes"
     for form in spec.not_agents:
         if not form.split():
             yield "not_agents has an empty word, which would be every run of it"

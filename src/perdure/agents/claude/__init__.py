@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from perdure.agents._opening import opening
 from perdure.agents.claude import argv, details
 from perdure.agents.claude.home import find_transcript, homes
 from perdure.agents.claude.identity import Search
 from perdure.agents.claude.transcript import turns
+from perdure.model.agent import PROMPT
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.process import Command, Process
 from perdure.model.screen import Screen, ScreenReading
@@ -76,6 +78,10 @@ class Claude:
     def resume(self, identity: Identity, launched: Command) -> Command | None:
         """Return the command that resumes the conversation, or begins it when nothing was ever said in it."""
         return argv.resume(identity, launched)
+
+    def begin(self, prompt: str = "") -> tuple[tuple[str, ...], bool]:
+        """Return the words that start it, and whether they ask for `prompt`."""
+        return opening((self.name,), (PROMPT,), prompt)
 
     def turns(self, conversation: str, host: HostView, transcript: str | None = None) -> Iterator[Mapping[str, object]]:
         """Yield the main conversation's turns, then those of its sub-agents."""

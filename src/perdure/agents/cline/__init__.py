@@ -67,6 +67,7 @@ _ENVIRONMENT = """
 
 SPEC = AgentSpec(
     binaries=("cline", ".cline"),
+    begin=("cline", "--tui"),
     packages=("/@cline/cli-", "/node_modules/cline/"),
     environment=tuple(_ENVIRONMENT),
     id=sessions.ID,

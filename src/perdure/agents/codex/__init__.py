@@ -11,7 +11,7 @@ from perdure.agents._spec import Ordinary
 from perdure.agents.codex import details
 from perdure.agents.codex.identity import Launch, Search
 from perdure.agents.codex.rollout import is_packed, turns, turns_of
-from perdure.model.agent import ID, AgentSpec
+from perdure.model.agent import ID, PROMPT, AgentSpec
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.process import Command, Process
 from perdure.model.screen import Screen, ScreenReading
@@ -68,6 +68,7 @@ _DIRECTORY = "--cd"
 
 _SPEC = AgentSpec(
     binaries=("codex",),
+    prompt=(PROMPT,),
     packages=("/@openai/codex",),
     scripts=("codex.js",),
     not_agents=tuple(_NOT_AGENTS),

@@ -19,7 +19,7 @@ from perdure.agents._records import moment
 from perdure.agents._spec import Ordinary
 from perdure.agents._urls import host_of
 from perdure.agents.copilot import events, files
-from perdure.model.agent import ID, AgentSpec
+from perdure.model.agent import ID, PROMPT, AgentSpec
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Process
 from perdure.model.screen import Screen, ScreenReading
@@ -145,6 +145,7 @@ _ENVIRONMENT = """
 
 SPEC = AgentSpec(
     binaries=("copilot",),
+    prompt=(f"--interactive={PROMPT}",),
     packages=("/@github/copilot",),
     scripts=("npm-loader.js", "index.js"),
     environment=tuple(_ENVIRONMENT),

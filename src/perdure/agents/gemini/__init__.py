@@ -16,7 +16,7 @@ from perdure.agents._urls import host_of
 from perdure.agents._yargs import declared
 from perdure.agents.gemini.store import GeminiStore, real_first, siblings
 from perdure.agents.gemini.transcript import Latest, header, is_whole, turns
-from perdure.model.agent import ID, AgentSpec
+from perdure.model.agent import ID, PROMPT, AgentSpec
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.process import Process
 from perdure.model.screen import Screen, ScreenReading
@@ -77,6 +77,7 @@ _ENVIRONMENT = """
 
 SPEC = AgentSpec(
     binaries=("gemini",),
+    prompt=(f"--prompt-interactive={PROMPT}",),
     packages=("/@google/gemini-cli/",),
     scripts=("gemini.js", "index.js"),
     not_agents=tuple(_NOT_AGENTS),

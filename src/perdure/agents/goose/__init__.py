@@ -70,6 +70,7 @@ _ENVIRONMENT = """
 
 SPEC = AgentSpec(
     binaries=("goose",),
+    begin=("goose", "session"),
     packages=("/@aaif/goose-binary-",),
     environment=tuple(_ENVIRONMENT),
     id=r"\d{8}_\d+",

@@ -23,7 +23,7 @@ from perdure.agents._spec import Ordinary
 from perdure.agents._yargs import declared, plain
 from perdure.agents.opencode import store
 from perdure.agents.opencode.store import Session
-from perdure.model.agent import ID, AgentSpec
+from perdure.model.agent import ID, PROMPT, AgentSpec
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Process
 from perdure.model.screen import Screen, ScreenReading
@@ -69,6 +69,7 @@ _ENVIRONMENT = """
 
 SPEC = AgentSpec(
     binaries=("opencode", "opencode.exe"),
+    prompt=(f"--prompt={PROMPT}",),
     packages=("/opencode-ai/",),
     not_agents=(*_SUBCOMMANDS, "--help", "--version"),
     environment=tuple(_ENVIRONMENT),

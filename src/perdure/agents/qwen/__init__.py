@@ -16,7 +16,7 @@ from perdure.agents._urls import host_of
 from perdure.agents._yargs import declared
 from perdure.agents.qwen.store import QwenStore
 from perdure.agents.qwen.transcript import Latest, first_line, turns
-from perdure.model.agent import ID, AgentSpec
+from perdure.model.agent import ID, PROMPT, AgentSpec
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.process import Process
 from perdure.model.screen import Screen, ScreenReading
@@ -96,6 +96,7 @@ _ENVIRONMENT = """
 
 SPEC = AgentSpec(
     binaries=("qwen",),
+    prompt=(f"--prompt-interactive={PROMPT}",),
     packages=("/@qwen-code/qwen-code/",),
     scripts=("cli.js", "index.js"),
     not_agents=tuple(_NOT_AGENTS),
