@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import IO, NamedTuple, Self
 
-from perdure.errors import Refused, Unanswered
+from perdure.errors import Unanswered
 from perdure.model.text import decode, encode
 from perdure.model.user import User
 from perdure.tmux import run
 from perdure.tmux.quote import line
-from perdure.tmux.sockets import owner_of
+from perdure.tmux.sockets import refuse_strangers
 
 # What keeps the temporary session, and ends it when it sees that one of these processes has ended: ourselves, who may
 # belong to another user, and the client, which would otherwise stay when it has something to say and nobody listens.
@@ -255,14 +255,7 @@ def _breaths(commands: Sequence[Sequence[str]]) -> list[tuple[bytes, int]]:
 def _start(
     socket: str, owner: User, name: str, environ: Mapping[str, str], prefix: Sequence[str]
 ) -> subprocess.Popen[bytes]:
-    holder = owner_of(socket)
-    if holder not in (None, owner.uid):
-        # Whoever listens there would be handed the environment, and the words of every program.
-        raise _refusal(socket, holder, owner)
-    directory = os.path.dirname(socket)
-    if holder is None and (keeper := owner_of(directory)) not in (None, 0, owner.uid):
-        # Whoever owns the directory could put a socket of their own in the place of the server's.
-        raise _refusal(directory, keeper, owner)
+    refuse_strangers(socket, owner)
     address, environ = _address(socket, owner, environ)
     command = ["-C", "new-session", "-E", "-s", name, "-n", "perdure", "-x", "80", "-y", "24"]
     command += ["-f", "no-output,ignore-size", *_WATCHING, str(os.getpid())]
@@ -281,10 +274,6 @@ def _start(
         first=_ending_with_us(),
         prefix=prefix,
     )
-
-
-def _refusal(path: str, holder: int | None, owner: User) -> Refused:
-    return Refused(f"Refused: {path} belongs to uid {holder}, not to {owner.name} (uid {owner.uid}).")
 
 
 def _ending_with_us() -> Callable[[], None] | None:

@@ -7,7 +7,9 @@ import socket
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 
+from perdure.errors import Refused
 from perdure.model.text import decode, encode
+from perdure.model.user import User
 
 
 def socket_dir(environ: Mapping[str, str], uid: int) -> str:
@@ -55,6 +57,18 @@ def owner_of(path: str) -> int | None:
         return None
 
 
+def refuse_strangers(path: str, owner: User) -> None:
+    """Raise Refused when whoever listens on a socket, or could put one there, is neither `owner` nor root."""
+    holder = owner_of(path)
+    if holder not in (None, owner.uid):
+        # Whoever listens there would be handed the environment, and the words of every program.
+        raise _refusal(path, holder, owner)
+    directory = os.path.dirname(path)
+    if holder is None and (keeper := owner_of(directory)) not in (None, 0, owner.uid):
+        # Whoever owns the directory could put a socket of their own in the place of the server's.
+        raise _refusal(directory, keeper, owner)
+
+
 def is_deserted(path: str) -> bool:
     """Return whether certainly nobody listens on a socket, as after a crash. Nothing is said to whoever does."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
@@ -66,6 +80,10 @@ def is_deserted(path: str) -> bool:
         except OSError:
             return False  # too long a path, too many who wait: somebody may be there
     return False
+
+
+def _refusal(path: str, holder: int | None, owner: User) -> Refused:
+    return Refused(f"Refused: {path} belongs to uid {holder}, not to {owner.name} (uid {owner.uid}).")
 
 
 def _sockets_in(directory: str) -> Iterable[str]:

@@ -1,0 +1,51 @@
+"""One pane as it is at this moment: its facts and its visible lines, in one answer."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from perdure.errors import Unanswered
+from perdure.model.text import decode
+from perdure.tmux import run
+from perdure.tmux.act import Spot
+
+# The title comes last, for it may hold anything but a newline.
+_FACTS = "#{pid}|#{pane_pid}|#{pane_tty}|#{pane_dead}|#{pane_dead_status}|#{pane_mode}|#{pane_title}"
+
+
+class Peeked(NamedTuple):
+    """What a pane shows, and what tmux says of it."""
+
+    pid: int
+    tty: str
+    is_dead: bool
+    #: How its program ended, None while it runs or when a signal ended it.
+    status: int | None
+    #: The mode it is in (`copy-mode` …), "" for none.
+    mode: str
+    title: str
+    lines: tuple[str, ...]
+
+
+def peek(spot: Spot) -> Peeked | None:
+    """Return what there is to see of a pane, None when it is gone, or its server is. Raises Unanswered."""
+    words = ["display-message", "-p", "-t", spot.pane, _FACTS, ";", "capture-pane", "-p", "-t", spot.pane]
+    client = run.start(spot.socket, words, owner=spot.owner, timeout=spot.timeout)
+    run.gather([client])
+    if client.status is None:
+        raise Unanswered(f"The tmux server on {spot.socket} did not answer within {spot.timeout:g} s.")
+    facts, *lines = client.answer.removesuffix(b"\n").split(b"\n")
+    told = decode(facts).split("|", 6)
+    # For a pane that is not there tmux 3.3a expands the format to nothing and says no more.
+    if client.status or len(told) != 7 or not told[1] or spot.server not in (None, int(told[0])):
+        return None
+    _, pid, tty, dead, status, mode, title = told
+    return Peeked(
+        int(pid),
+        tty,
+        dead == "1",
+        int(status) if dead == "1" and status else None,
+        mode,
+        title,
+        tuple(decode(line) for line in lines),
+    )
