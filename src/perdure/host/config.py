@@ -109,9 +109,8 @@ def _checked(config: Config, path: str) -> Config:
     if not 0.1 <= config.tmux.timeout_seconds <= 600:
         raise ConfigError(f"The configuration {path} is wrong: tmux.timeout_seconds must be from 0.1 to 600.")
     retention = config.retention
-    if not all(
-        0 <= days <= _CENTURY for days in (retention.everything_hours / 24, retention.hourly_days, retention.daily_days)
-    ):
+    of_snapshots = (retention.everything_hours / 24, retention.hourly_days, retention.daily_days)
+    if not all(0 <= days <= _CENTURY for days in (*of_snapshots, retention.events_days, retention.runs_days)):
         raise ConfigError(f"The configuration {path} is wrong: retention must be from 0 to 100 years.")
     if wrong := list(_mistakes_in_restore(config.restore)):
         raise ConfigError("\n".join(f"The configuration {path} is wrong: restore.{each}." for each in wrong))

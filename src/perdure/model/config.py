@@ -21,11 +21,15 @@ class ScrollbackConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class RetentionConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long snapshots are kept: all of them, then one an hour, then one a day."""
+    """How long snapshots are kept (all of them, then one an hour, then one a day), and what is known of runs."""
 
     everything_hours: int = 24
     hourly_days: int = 7
     daily_days: int = 90
+    #: What has happened.
+    events_days: int = 30
+    #: Runs whose panes are gone.
+    runs_days: int = 90
 
 
 class TmuxConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,6 +71,13 @@ class RestoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tmux_persist_flags: tuple[str, ...] = ()
 
 
+class LiveConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What `perdure up` does besides watching."""
+
+    #: Whether a server that died is brought back at once.
+    restore: bool = False
+
+
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything in config.toml."""
 
@@ -81,5 +92,6 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     retention: RetentionConfig = RetentionConfig()
     export: ExportConfig = ExportConfig()
     restore: RestoreConfig = RestoreConfig()
+    live: LiveConfig = LiveConfig()
     #: Agents besides those that come with the program, by name.
     agents: Mapping[str, AgentSpec] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -11,7 +12,7 @@ from perdure.errors import StoreUnusable
 from perdure.model.config import Config
 from perdure.model.server import Server
 from perdure.model.snapshot import Miss, Missed
-from perdure.ports import SnapshotStore
+from perdure.ports import EventLog, RunStore, SnapshotStore
 from perdure.snapshots.look import Looked
 from perdure.snapshots.passing import without_temporary
 from perdure.snapshots.retention import doomed, horizon
@@ -105,7 +106,11 @@ def _result(
     )
 
 
-def prune(store: SnapshotStore, config: Config, now: datetime) -> int:
+class Prunable(SnapshotStore, RunStore, EventLog, Protocol):
+    """Where snapshots, runs and events are kept."""
+
+
+def prune(store: Prunable, config: Config, now: datetime) -> int:
     """Let go of what the policy no longer keeps, at most once an hour; return how many snapshots went.
 
     What goes is gone for good, so the clock has to be believed first: after a leap, forward or back, the time is only
@@ -116,6 +121,8 @@ def prune(store: SnapshotStore, config: Config, now: datetime) -> int:
         return 0
     if last is None or not timedelta() <= now - last <= _LEAP:
         return store.prune_snapshots((), now)
+    store.forget_events(now - timedelta(days=config.retention.events_days))
+    store.forget_runs(now - timedelta(days=config.retention.runs_days))
     gone = doomed(store.list_snapshots(), now, config.retention, _zone(config.zone))
     return store.prune_snapshots(gone, now, restores_before=horizon(now, config.retention))
 

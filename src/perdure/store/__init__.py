@@ -15,7 +15,7 @@ def open_store(url: str, *, state_dir: str, read_only: bool = False) -> Store:
     """Return the store at `url`, made and brought up to date when necessary.
 
     `sqlite:///absolute/path` or `postgresql://…`. Manifests are kept under `state_dir`, which is made for the
-    owner alone when it is missing. A database that has never held anything is filled from the manifests there.
+    owner alone when it is missing. A database that has never held anything is filled from the manifests there, and goes on counting.
     Raises `StoreUnusable`, or one of its kinds, when there is no way; no message ever holds a password.
 
     With `read_only` no file or directory is made, changed or removed, and saving and pruning are refused. Where
@@ -35,7 +35,7 @@ def open_store(url: str, *, state_dir: str, read_only: bool = False) -> Store:
         is_new = migrations.bring_up_to_date(driver)
         store = Store(driver, state_dir)
         if is_new:
-            store.load_manifests()
+            store.begin()
     except BaseException:
         driver.close()
         raise

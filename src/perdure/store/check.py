@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perdure import errors
+from perdure.model.run import run_id
 from perdure.model.snapshot import Problem
 from perdure.store import scrollback_file
 from perdure.store.manifest import Manifest, read_manifests
@@ -63,7 +64,8 @@ def open_to_others(store: Store) -> Iterator[tuple[str, int]]:
     """Yield (path, mode) of everything that other users may read or write."""
     directory = store.shelf.directory
     names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
-    places = [store.state_dir, directory, *(os.path.join(directory, name) for name in names), *store.driver.files]
+    manifests = (os.path.join(directory, name) for name in names)
+    places = [store.state_dir, store.numbers.path, directory, *manifests, *store.driver.files]
     for path in places:
         try:
             mode = os.stat(path).st_mode & 0o7777
@@ -82,6 +84,10 @@ def _rows(store: Store) -> Iterator[Problem]:
         yield Problem(
             where=f"scrollback {digest}", what="A snapshot refers to it, and it is not there.", repairable=True
         )
+    for number in store.damaged_runs():
+        yield Problem(where=f"run {run_id(number)}", what="It cannot be read back.", repairable=True)
+    for seq in store.damaged_events():
+        yield Problem(where=f"event {seq}", what="It cannot be read back.", repairable=True)
     for damage in store.damage():
         what = "It" if damage.pane is None else f"What came of its pane {damage.pane}"
         yield Problem(where=f"restore {damage.restore}", what=f"{what} cannot be read back.", repairable=True)

@@ -33,7 +33,8 @@ class Driver(Protocol):
     def transaction(self, server: str | None = None) -> AbstractContextManager[None]:
         """Make everything inside happen or not happen.
 
-        With a server's key no other transaction of that server runs at the same time; without, none at all.
+        With a server's key no other transaction of that server runs at the same time; without, none at all. Instead
+        of a server's key it may be a name of something else, without a slash.
         """
 
     def has_table(self, name: str) -> bool:

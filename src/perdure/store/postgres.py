@@ -32,6 +32,8 @@ class Postgres:
         self._name = _name(url)
         try:
             self._connection = psycopg.connect(_with_defaults(url), autocommit=True)
+            # Whatever the server's default is: what is read under a lock is as of then, not as of the wait for it.
+            self._connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
             self._connection.execute("SET client_encoding TO 'UTF8'")
             if read_only:
                 self._connection.execute("SET default_transaction_read_only TO on")

@@ -6,7 +6,7 @@ import os.path
 from functools import cache
 
 _DIRECTORY = os.path.join(os.path.dirname(__file__), "sql")
-_FILES = ("schema", "snapshots", "scrollbacks", "restores")
+_FILES = ("schema", "snapshots", "scrollbacks", "restores", "numbers", "runs", "events", "leases")
 _MARK = "-- name: "
 
 

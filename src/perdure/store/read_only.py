@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from perdure import errors
+from perdure.model.event import Event, StoredEvent
 from perdure.model.plan import Outcome, Restore
+from perdure.model.run import Run
 from perdure.model.server import Server
 from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot, SnapshotSummary
 from perdure.store import connect, migrations
@@ -33,7 +35,7 @@ def open_read_only(url: str, state_dir: str) -> Store:
 
 
 class ReadOnlyStore(Store):
-    """A `SnapshotStore` that refuses to save, to prune, and to begin a restore.
+    """A `Store` that refuses to save, to prune, to begin a restore, and to record, forget or lease anything.
 
     Nobody can take manifests into its database, so what they are ahead by is laid over what the database says.
     """
@@ -50,7 +52,7 @@ class ReadOnlyStore(Store):
     def prune_snapshots(
         self, doomed: Collection[str], now: datetime, *, restores_before: datetime | None = None
     ) -> int:
-        raise errors.StoreUnusable("The store is only read here: nothing can be removed from it.")
+        raise _nothing_removed()
 
     def begin_restore(self, restore: Restore) -> None:
         raise _nothing_saved()
@@ -60,6 +62,24 @@ class ReadOnlyStore(Store):
 
     def end_restore(self, id: str, now: datetime) -> None:
         raise _nothing_saved()
+
+    def new_runs(self, count: int) -> tuple[str, ...]:
+        raise _nothing_saved()
+
+    def record(self, runs: Sequence[Run], events: Sequence[Event]) -> tuple[StoredEvent, ...]:
+        raise _nothing_saved()
+
+    def forget_runs(self, before: datetime) -> int:
+        raise _nothing_removed()
+
+    def forget_events(self, before: datetime) -> int:
+        raise _nothing_removed()
+
+    def take_lease(self, name: str, holder: str, now: datetime, *, until: datetime) -> str | None:
+        raise _nothing_saved()
+
+    def drop_lease(self, name: str, holder: str) -> None:
+        raise _nothing_removed()
 
     def get_snapshot(self, id: str) -> Snapshot:
         found = super().get_snapshot(id)
@@ -88,6 +108,10 @@ class ReadOnlyStore(Store):
 
 def _nothing_saved() -> errors.StoreUnusable:
     return errors.StoreUnusable("The store is only read here: nothing can be saved in it.")
+
+
+def _nothing_removed() -> errors.StoreUnusable:
+    return errors.StoreUnusable("The store is only read here: nothing can be removed from it.")
 
 
 _NO_DATABASE = Problem(

@@ -6,14 +6,20 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from perdure import errors
+from perdure.model.run import run_id
 from perdure.model.snapshot import CAPTURED, Problem
 from perdure.store import check, open_store, sqlite_path
 from perdure.store.files import cannot, damaged_name, locked, private_directory
 from perdure.store.manifest import Manifest, manifest_name, read_manifests
+from perdure.store.numbers import GIVING
 from perdure.store.rows import coming_from, stamp
 from perdure.store.store import Store
+
+if TYPE_CHECKING:
+    from perdure.store.salvage import Wreck
 
 
 def repair(url: str, state_dir: str, now: datetime) -> tuple[str, ...]:
@@ -65,7 +71,7 @@ def _set_aside(path: str, now: datetime) -> str:
 
 
 def _salvage(store: Store, aside: str) -> Iterator[str]:
-    from perdure.store.salvage import Wreck
+    from perdure.store.salvage import Wreck  # brings sqlite3
 
     wreck, count = Wreck(aside), 0
     for snapshot, parent in wreck.snapshots():
@@ -74,7 +80,20 @@ def _salvage(store: Store, aside: str) -> Iterator[str]:
             texts = wreck.texts(frozenset(store.records.absent(coming.digests)))
             count += store.records.insert(snapshot.id, parent, stamp(snapshot.taken_at), coming, texts)
     yield f"Read {_counted(count, 'further snapshot')} back from the damaged database."
+    runs, events = _salvage_runs(store, wreck)
+    if runs or events:
+        yield f"Read {_counted(runs, 'run')} and {_counted(events, 'event')} back from the damaged database."
     yield f"Whatever else it held could not be read; it is still in {aside}."
+
+
+def _salvage_runs(store: Store, wreck: Wreck) -> tuple[int, int]:
+    runs, events = tuple(wreck.runs()), tuple(wreck.events())
+    with store.driver.transaction(GIVING):
+        for name, number in wreck.highest().items():
+            store.numbers.raise_to(name, number)
+        store.keep_runs(runs)
+        store.keep_events(events)
+    return len(runs), len(events)
 
 
 def _mend(store: Store, now: datetime) -> Iterator[str]:
@@ -96,6 +115,12 @@ def _rows(store: Store, now: datetime) -> Iterator[str]:
         with store.driver.transaction():
             store.records.set_scrollback_aside(digest, stamp(now))
         yield f"Set the damaged scrollback {digest} aside."
+    for number in list(store.damaged_runs()):
+        store.set_run_aside(number, now)
+        yield f"Set the damaged run {run_id(number)} aside."
+    for seq in list(store.damaged_events()):
+        store.set_event_aside(seq, now)
+        yield f"Set the damaged event {seq} aside."
     for damage in list(store.damage()):
         store.set_aside(damage, now)
         if damage.pane is None:

@@ -42,6 +42,8 @@ class SQLite:
     """A `Driver` over one SQLite file, made for the owner alone when it is missing."""
 
     dialect = "sqlite"
+    #: Which file was opened; None where that does not matter.
+    _file: tuple[int, int] | None = None
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -53,6 +55,7 @@ class SQLite:
         private_directory(os.path.dirname(path))
         # SQLite gives the files it makes beside the database the database's own mode.
         private_file(path)
+        self._file = _identity(path)
         with self._translated():
             self._connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
         try:
@@ -81,6 +84,7 @@ class SQLite:
         """Make everything inside happen or not happen; SQLite has one writer at a time, whatever the server."""
         self.execute("BEGIN IMMEDIATE")
         try:
+            self._refuse_another()
             yield
             self.execute("COMMIT")
         except BaseException:
@@ -106,6 +110,14 @@ class SQLite:
         """Let go of the database."""
         with suppress(sqlite3.Error):
             self._connection.close()
+
+    def _refuse_another(self) -> None:
+        # What goes into a file that a repair has set aside is lost, and its numbers are given again elsewhere.
+        if self._file is not None and _identity(self.path) != self._file:
+            raise errors.StoreUnusable(
+                f"The database {self.path} cannot be used: another was put in its place since it was opened.",
+                path=self.path,
+            )
 
     def _prepare(self) -> None:
         if self.fetch("PRAGMA journal_mode") != [("wal",)]:
@@ -134,6 +146,14 @@ class SQLite:
             raise
         except sqlite3.DatabaseError as error:
             raise translated(self.path, error) from error
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def beside(path: str) -> tuple[str, str, str]:

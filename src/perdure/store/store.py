@@ -13,23 +13,28 @@ from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot, 
 from perdure.store.driver import Driver
 from perdure.store.inherit import known_scrollback, with_scrollback
 from perdure.store.journal import Journal
+from perdure.store.leases import LeaseBook
 from perdure.store.manifest import Manifest, Shelf, read_manifests, read_scrollback
+from perdure.store.numbers import GIVING
 from perdure.store.placing import Placed, place
 from perdure.store.records import NO_LIMIT, Records
 from perdure.store.rows import Coming, coming_from, moment_of, stamp, summary_from
+from perdure.store.runs import Runs
 
 _ID = re.compile(r"[0-9a-f]{1,16}")
 _PRUNED_AT = "pruned_at"
 
 
-class Store(Journal):
-    """A `SnapshotStore` and `RestoreJournal`; `open_store` makes one."""
+class Store(Journal, Runs, LeaseBook):
+    """A `SnapshotStore`, `RestoreJournal`, `RunStore`, `EventLog` and `Leases`; `open_store` makes one."""
 
     #: What of the database could not be looked at, when there is such a part.
     unseen: Problem | None = None
 
     def __init__(self, driver: Driver, state_dir: str) -> None:
-        super().__init__(driver)
+        Journal.__init__(self, driver)
+        Runs.__init__(self, driver, state_dir)
+        LeaseBook.__init__(self, driver)
         self.state_dir = state_dir
         self.records = Records(driver)
         self.shelf = Shelf(state_dir)
@@ -122,6 +127,12 @@ class Store(Journal):
 
     def close(self) -> None:
         self.driver.close()
+
+    def begin(self) -> None:
+        """Let a database that never held anything go on from what the state directory has."""
+        self.load_manifests()
+        with self.driver.transaction(GIVING):
+            self.numbers.catch_up()
 
     def load_manifests(self) -> tuple[str, ...]:
         """Take every manifest the database does not know, or knows less of; return the ids of their snapshots."""

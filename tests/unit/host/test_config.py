@@ -40,6 +40,8 @@ def test_everything_that_may_be_set() -> None:
         everything_hours = 0
         hourly_days = 1
         daily_days = 36525
+        events_days = 1
+        runs_days = 2
         [export]
         on_save = true
         tmux_state = ["/tmp/x.json"]
@@ -56,6 +58,7 @@ def test_everything_that_may_be_set() -> None:
     assert (config.host, config.zone, config.tmux.timeout_seconds) == ("box", "Europe/Berlin", 2.0)
     assert config.scrollback.exclude_programs == ("pass",)
     assert config.retention.daily_days == 36525
+    assert (config.retention.events_days, config.retention.runs_days) == (1, 2)
     assert config.export.on_save
     assert config.restore == RestoreConfig(
         programs=("vim", "k9s"),
@@ -176,7 +179,16 @@ def test_a_path_that_depends_on_where_we_are_is_a_mistake(text: str) -> None:
         read(text)
 
 
-@pytest.mark.parametrize("text", ["daily_days = 1000000", "everything_hours = 99999999999", "hourly_days = -1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "daily_days = 1000000",
+        "everything_hours = 99999999999",
+        "hourly_days = -1",
+        "events_days = -1",
+        "runs_days = 99999",
+    ],
+)
 def test_retention_stays_within_the_calendar(text: str) -> None:
     with pytest.raises(ConfigError, match="retention must be"):
         read(f"[retention]\n{text}")
