@@ -85,6 +85,19 @@ def turn(
     tokens: int | None = None,
     time: datetime | None = None,
     agent: str | None = None,
+    detail: str | None = None,
+    failed: bool | None = None,
+    final: bool | None = None,
 ) -> dict[str, object]:
     """Return one turn in the form `ports.ReadsTranscripts.turns` promises."""
-    return {"role": role, "text": text or "", "tool": tool, "tokens": tokens, "time": time, "agent": agent}
+    return {
+        "role": role,
+        "text": text or "",
+        "tool": tool,
+        "tokens": tokens,
+        "time": time,
+        "agent": agent,
+        "detail": detail,
+        "failed": failed,
+        "final": final,
+    }

@@ -108,7 +108,8 @@ class Simulant(Ordinary):
             transcript = next((path for path in paths if host.size(path) is not None), None)
         for record in every_record(transcript, host) if transcript is not None else ():
             if record.get("role") in ("user", "assistant"):
-                yield turn(str(record["role"]), text(record.get("text")), time=moment(record.get("time")))
+                final = True if record["role"] == "assistant" else None
+                yield turn(str(record["role"]), text(record.get("text")), time=moment(record.get("time")), final=final)
 
 
 ADAPTER: AgentAdapter = Simulant()

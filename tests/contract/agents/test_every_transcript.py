@@ -42,7 +42,7 @@ def test_a_recorded_transcript_yields_its_turns(case: AgentCase, transcript: Tra
         assert turn["role"] == role
         assert cast(str, turn["text"]).startswith(beginning)
     for turn in found:
-        assert set(turn) == {"role", "text", "tool", "tokens", "time", "agent"}
+        assert set(turn) == {"role", "text", "tool", "tokens", "time", "agent", "detail", "failed", "final"}
         assert turn["role"] in ROLES
         assert isinstance(turn["text"], str)
         assert turn["time"] is None or cast(datetime, turn["time"]).tzinfo is not None

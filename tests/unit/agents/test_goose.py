@@ -204,7 +204,7 @@ def test_sub_agents_are_kept_apart(host: DirectoryHost) -> None:
     assert [(turn["role"], turn["tool"], turn["agent"]) for turn in turns] == [
         ("user", None, None),
         ("assistant", "delegate", None),
-        ("tool", None, None),
+        ("tool", "delegate", None),
         ("assistant", None, None),
         ("user", None, "20261115_21"),
         ("assistant", None, "20261115_21"),

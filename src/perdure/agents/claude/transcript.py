@@ -11,6 +11,7 @@ from datetime import datetime
 from os.path import join
 
 from perdure.agents import _records
+from perdure.agents._calls import Call, all_of, detail_of, details_of, is_recent, names_of
 from perdure.agents._json import count, mapping, text
 from perdure.agents._records import Record
 from perdure.ports import HostView
@@ -117,6 +118,8 @@ def time_of(record: Record) -> datetime | None:
 def turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
     """Yield the main conversation's turns, then those of its sub-agents, each with the sub-agent's id in `agent`."""
     yield from _turns(path, host)
+    if is_recent(host):
+        return
     below = join(path.removesuffix(".jsonl"), "subagents")
     for name in sorted(host.names(below)):
         if name.startswith("agent-") and name.endswith(".jsonl"):
@@ -126,7 +129,7 @@ def turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
 def _turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
     held: list[dict[str, object]] = []
     message: object = None
-    tools: dict[str, str] = {}
+    tools: dict[str, Call] = {}
     for record in _records.every_record(path, host, bulk=_BULK):
         turn = _turn(record, tools)
         if turn is None:
@@ -142,20 +145,23 @@ def _turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
     yield from held
 
 
-def _turn(record: Record, tools: dict[str, str]) -> dict[str, object] | None:
+def _turn(record: Record, tools: dict[str, Call]) -> dict[str, object] | None:
     message = mapping(record.get("message"))
     role = _role(record, message)
     if role is None or record.get("isMeta"):
         return None
     content = message.get("content")
     said = content if isinstance(content, str) else _joined(content, "tool_result" if role == "tool" else "text")
-    used = _tools(content, tools)
+    used = _calls(content, tools)
     if not (said or used):
         return None
     return _records.turn(
         role,
         said,
-        tool=used,
+        tool=names_of(used),
+        detail=details_of(used),
+        failed=_failed(record, content) if role == "tool" else None,
+        final=_is_final(message, used) if role == "assistant" else None,
         tokens=(tokens(message) if role == "assistant" else 0) or None,
         time=time_of(record),
         agent=text(record.get("agentId")) if record.get("isSidechain") else None,
@@ -175,14 +181,27 @@ def _role(record: Record, message: Record) -> str | None:
     return "system" if prompt_text({**record, "isSidechain": False}) is None else "user"
 
 
-def _tools(content: object, tools: dict[str, str]) -> str | None:
-    """The names of the tools a line calls, or whose results it brings; `tools` remembers them by call."""
+def _calls(content: object, tools: dict[str, Call]) -> list[Call]:
+    """The tools a line calls, or whose results it brings; `tools` remembers them by call."""
     for call in _blocks(content, "tool_use"):
         if (ident := text(call.get("id"))) and (name := text(call.get("name"))):
-            tools[ident] = name
+            tools[ident] = (name, detail_of(call.get("input")))
     calls = [text(call.get("id")) for call in _blocks(content, "tool_use")]
     results = [text(result.get("tool_use_id")) for result in _blocks(content, "tool_result")]
-    return ", ".join(tools.get(ident, "?") for ident in calls + results if ident) or None
+    return [tools.get(ident, ("?", None)) for ident in calls + results if ident]
+
+
+def _failed(record: Record, content: object) -> bool | None:
+    """A command that was sent to the background has come to nothing yet, nor has a sub-agent."""
+    told = mapping(record.get("toolUseResult"))
+    if told.get("backgroundTaskId") or told.get("isAsync") or told.get("interrupted"):
+        return None
+    return all_of(bool(result.get("is_error")) for result in _blocks(content, "tool_result"))
+
+
+def _is_final(message: Record, used: list[Call]) -> bool | None:
+    stopped = text(message.get("stop_reason"))
+    return None if stopped is None else stopped == "end_turn" and not used
 
 
 def _blocks(content: object, kind: str) -> list[Record]:

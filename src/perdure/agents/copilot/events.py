@@ -11,6 +11,7 @@ from os.path import basename, dirname
 
 from msgspec import Struct
 
+from perdure.agents._calls import Call, detail_of, details_of, names_of
 from perdure.agents._json import count, decode_object, mapping, one_line, text
 from perdure.agents._records import Record, every_record, moment, newest_first, oldest_first, turn
 from perdure.model.agent import UUID
@@ -103,7 +104,7 @@ def _parent(path: str, host: HostView) -> str | None:
 
 def turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
     """Yield the turns in order, a sub-agent's with its id."""
-    tools: dict[str, str] = {}
+    tools: dict[str, Call] = {}
     spent: dict[str | None, int] = {}
     for record in every_record(path, host):
         data, agent = mapping(record.get("data")), text(record.get("agentId"))
@@ -114,36 +115,46 @@ def turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
         said = _said(text(record.get("type")) or "", data, tools)
         if said is None:
             continue
-        role, words, tool = said
-        tokens = spent.pop(agent, 0) if role == "assistant" else 0
-        yield turn(role, words, tool=tool, tokens=tokens or None, time=moment(record.get("timestamp")), agent=agent)
+        tokens = spent.pop(agent, 0) if said["role"] == "assistant" else 0
+        yield {**said, "tokens": tokens or None, "time": moment(record.get("timestamp")), "agent": agent}
 
 
-def _said(kind: str, data: Record, tools: dict[str, str]) -> tuple[str, str | None, str | None] | None:
-    """Who speaks, what is said, and with which tools; `tools` remembers these by call."""
+def _said(kind: str, data: Record, tools: dict[str, Call]) -> dict[str, object] | None:
+    """The turn an event comes to; `tools` remembers the calls."""
     if kind == "user.message":
-        return ("user", text(data.get("content")), None) if text(data.get("content")) else None
+        return turn("user", text(data.get("content"))) if text(data.get("content")) else None
     if kind == "assistant.message":
-        called = _called(data, tools)
-        return ("assistant", text(data.get("content")), called) if text(data.get("content")) or called else None
+        used, words = _called(data, tools), text(data.get("content"))
+        if not (words or used):
+            return None
+        return turn("assistant", words, tool=names_of(used), detail=details_of(used), final=not used)
     if kind == "tool.execution_complete":
         outcome = text(mapping(data.get("result")).get("content")) or text(mapping(data.get("error")).get("message"))
-        return "tool", outcome, tools.get(text(data.get("toolCallId")) or "", "?")
+        name, detail = tools.get(text(data.get("toolCallId")) or "", ("?", None))
+        return turn("tool", outcome, tool=name, detail=detail, failed=_failed(data))
     if kind == "session.error" and text(data.get("message")):
-        return "system", text(data.get("message")), None
+        return turn("system", text(data.get("message")))
     if kind == "session.compaction_complete" and text(data.get("summaryContent")):
-        return "system", text(data.get("summaryContent")), None
+        return turn("system", text(data.get("summaryContent")))
     if kind in ("tool.execution_start", "tool.user_requested") and text(data.get("toolName")):
-        tools[text(data.get("toolCallId")) or ""] = str(data["toolName"])
+        tools[text(data.get("toolCallId")) or ""] = (str(data["toolName"]), detail_of(data.get("arguments")))
     return None
 
 
-def _called(data: Record, tools: dict[str, str]) -> str | None:
+def _failed(data: Record) -> bool | None:
+    """A command that failed is a success of the tool that ran it; one that goes on has no exit code."""
+    code = mapping(data.get("shellExecution")).get("exitCode", 0 if "shellExecution" not in data else None)
+    if data.get("success") is not True:
+        return True
+    return code != 0 if isinstance(code, int) else None
+
+
+def _called(data: Record, tools: dict[str, Call]) -> list[Call]:
     requests = data.get("toolRequests")
-    names = []
+    calls = []
     for request in requests if isinstance(requests, list) else ():
         name = text(mapping(request).get("name"))
         if name:
-            names.append(name)
-            tools[text(mapping(request).get("toolCallId")) or ""] = name
-    return ", ".join(names) or None
+            calls.append((name, detail_of(mapping(request).get("arguments"))))
+            tools[text(mapping(request).get("toolCallId")) or ""] = calls[-1]
+    return calls

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from perdure.agents._calls import Call, detail_of, details_of, is_recent, names_of, rows_wanted
 from perdure.agents._json import count, decode_object, mapping, text
 from perdure.agents._records import moment, turn
 from perdure.model.process import Process
@@ -131,19 +132,21 @@ def last_prompt(path: str, session: str, host: HostView) -> str | None:
 
 def turns(path: str, session: str, host: HostView, agent: str | None = None) -> Iterator[Mapping[str, object]]:
     """Yield what was said in a session, then in those of its sub-agents."""
-    sql = "SELECT role, content_json, created_timestamp, metadata_json FROM messages WHERE session_id = ? ORDER BY id"
+    sql = "SELECT role, content_json, created_timestamp, metadata_json FROM messages WHERE session_id = ?"
+    rows = host.query(path, f"{sql} ORDER BY id DESC LIMIT ?", (session, rows_wanted(host))) or ()
     started: list[str] = []
-    for role, content, at, about in host.query(path, sql, (session,)) or ():
+    tools: dict[str, Call] = {}
+    for role, content, at, about in reversed(rows):
         parts = _parts(content)
         started += _started(parts)
-        yield from _turn(str(role), parts, moment(at), _decoded(about), agent)
-    if agent is None:
+        yield from _turn(str(role), parts, moment(at), _decoded(about), agent, tools)
+    if agent is None and not is_recent(host):
         for each in dict.fromkeys(started):
             yield from turns(path, each, host, each)
 
 
 def _turn(
-    role: str, parts: Sequence[Part], at: datetime | None, about: Part, agent: str | None
+    role: str, parts: Sequence[Part], at: datetime | None, about: Part, agent: str | None, tools: dict[str, Call]
 ) -> Iterator[dict[str, object]]:
     said = _said(parts)
     if about.get("userVisible") is False:
@@ -151,13 +154,17 @@ def _turn(
         if said and about.get("agentVisible") is True:
             yield turn("system", said, time=at, agent=agent)
         return
-    answers = [each for part in parts if part.get("type") == "toolResponse" for each in _contents(part)]
-    called = [name for part in parts if part.get("type") == "toolRequest" and (name := _tool(part)) is not None]
+    called = [call for part in parts if part.get("type") == "toolRequest" and (call := _call(part, tools)) is not None]
     if said or called:
         known = role if role in ("user", "assistant") else "system"
-        yield turn(known, said, tool=", ".join(called) or None, time=at, agent=agent)
-    if answers or any(part.get("type") == "toolResponse" for part in parts):
-        yield turn("tool", "\n".join(answers), time=at, agent=agent)
+        yield turn(known, said, tool=names_of(called), detail=details_of(called), time=at, agent=agent)
+    results = [part for part in parts if part.get("type") == "toolResponse"]
+    if results:
+        answers = "\n".join(each for part in results for each in _contents(part))
+        asked = [tools[id] for part in results if (id := text(part.get("id"))) in tools and id is not None]
+        failed = True if any(_is_failure(part) for part in results) else None
+        names, details = names_of(asked), details_of(asked)
+        yield turn("tool", answers, tool=names, detail=details, failed=failed, time=at, agent=agent)
 
 
 def _decoded(value: object) -> Part:
@@ -174,8 +181,18 @@ def _said(parts: Sequence[Part]) -> str:
     return "\n".join(said for part in parts if part.get("type") == "text" and (said := text(part.get("text"))))
 
 
-def _tool(part: Part) -> str | None:
-    return text(mapping(mapping(part.get("toolCall")).get("value")).get("name"))
+def _call(part: Part, tools: dict[str, Call]) -> Call | None:
+    value = mapping(mapping(part.get("toolCall")).get("value"))
+    name = text(value.get("name"))
+    if name is None:
+        return None
+    tools[text(part.get("id")) or ""] = call = (name, detail_of(value.get("arguments")))
+    return call
+
+
+def _is_failure(part: Part) -> bool:
+    result = mapping(part.get("toolResult"))
+    return result.get("status") == "error" or bool(_answer(part).get("isError"))
 
 
 def _answer(part: Part) -> Part:

@@ -12,6 +12,7 @@ from os.path import basename, dirname, join
 
 from msgspec import DecodeError, Struct, json
 
+from perdure.agents._calls import Call, detail_of, details_of, failed_by, is_recent, names_of, rows_wanted
 from perdure.agents._homes import home_of
 from perdure.agents._json import decode_object, mapping, text
 from perdure.agents._options import Argument
@@ -200,6 +201,9 @@ def last_prompt(path: str, conversation: str, host: HostView) -> str | None:
 
 def turns(path: str, conversation: str, host: HostView) -> Iterator[dict[str, object]]:
     """Yield the turns of a conversation, before them those it was compacted from, and then those of its sub-agents."""
+    if is_recent(host):
+        yield from _turns_of(path, conversation, host, None)
+        return
     line = _line_to(path, conversation, host)
     for place, ident in enumerate(line):
         if place:
@@ -228,7 +232,9 @@ def _turns_of(path: str, conversation: str, host: HostView, agent: str | None) -
     columns = "role, content, tool_calls, tool_name, timestamp, compacted"
     # What was neither compacted nor is active was taken back.
     where = "session_id = ? AND (active = 1 OR compacted = 1)"
-    rows = host.query(path, f"SELECT {columns} FROM messages WHERE {where} ORDER BY id", (conversation,)) or ()
+    newest = f"SELECT {columns} FROM messages WHERE {where} ORDER BY id DESC LIMIT ?"
+    rows = [*(host.query(path, newest, (conversation, rows_wanted(host))) or ())][::-1]
+    asked: list[Call] = []
     times = [row[4] if isinstance(row[4], int | float) else float(place) for place, row in enumerate(rows)]
     archived = False
     for place, (role, content, calls, tool, at, compacted) in enumerate(rows):
@@ -239,16 +245,31 @@ def _turns_of(path: str, conversation: str, host: HostView, agent: str | None) -
         if (said or "").startswith("[CONTEXT COMPACTION") or (role == "user" and (said or "").startswith(_NOT_TYPED)):
             yield turn("system", said, time=moment(at), agent=agent)
         elif not copied and role in ("user", "assistant", "tool"):
-            names = _called(calls) if role == "assistant" else text(tool)
-            if said or names:
-                yield turn(str(role), said, tool=names, time=moment(at), agent=agent)
+            if role == "tool":
+                failed, name = failed_by(said), text(tool)
+                detail = _answered(asked, name)
+                if said or name:
+                    yield turn("tool", said, tool=name, detail=detail, failed=failed, time=moment(at), agent=agent)
+                continue
+            used = _called(calls) if role == "assistant" else []
+            asked += used
+            if said or used:
+                names, details = names_of(used), details_of(used)
+                yield turn(str(role), said, tool=names, detail=details, time=moment(at), agent=agent)
 
 
-def _called(calls: object) -> str | None:
-    """The names of the tools an answer calls."""
-    found = _decoded(calls)
-    names = [text(mapping(mapping(call).get("function")).get("name")) for call in found] if found else []
-    return ", ".join(name or "?" for name in names) or None
+def _called(calls: object) -> list[Call]:
+    """The tools an answer calls."""
+    functions = [mapping(mapping(call).get("function")) for call in _decoded(calls)]
+    return [(text(each.get("name")) or "?", detail_of(each.get("arguments"))) for each in functions]
+
+
+def _answered(asked: list[Call], name: str | None) -> str | None:
+    """What the tool was called with that answers now: each answers in the order they were called."""
+    found = next((call for call in asked if call[0] == name), None)
+    if found is not None:
+        asked.remove(found)
+    return found[1] if found else None
 
 
 def _said(content: object) -> str | None:

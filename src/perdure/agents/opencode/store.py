@@ -11,6 +11,7 @@ from os.path import basename, isabs, join
 
 from msgspec import Struct
 
+from perdure.agents._calls import Call, detail_of, details_of, is_recent, names_of, rows_wanted
 from perdure.agents._homes import home_of
 from perdure.agents._json import count, decode_object, mapping, text
 from perdure.agents._records import Record, moment, turn
@@ -136,6 +137,8 @@ def tokens(message: Record) -> int | None:
 def turns(path: str, conversation: str, host: HostView, agent: str | None = None) -> Iterator[dict[str, object]]:
     """Yield the turns of a conversation, then those of its sub-agents, each under its own id."""
     yield from _turns_of(path, conversation, host, agent)
+    if is_recent(host):
+        return
     seen = {conversation}
     waiting = [conversation]
     while waiting:
@@ -148,8 +151,10 @@ def turns(path: str, conversation: str, host: HostView, agent: str | None = None
 
 
 def _turns_of(path: str, conversation: str, host: HostView, agent: str | None) -> Iterator[dict[str, object]]:
-    sql = "SELECT id, data, time_created FROM message WHERE session_id = ? ORDER BY time_created, id"
-    rows = host.query(path, sql, (conversation,)) or ()
+    newest = (
+        "SELECT id, data, time_created FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT ?"
+    )
+    rows = [*(host.query(path, newest, (conversation, rows_wanted(host))) or ())][::-1]
     for begin in range(0, len(rows), _AT_ONCE):
         some = rows[begin : begin + _AT_ONCE]
         parts = _parts(path, [str(row[0]) for row in some], host)
@@ -170,9 +175,10 @@ def _message_turns(
             yield turn("system", said, time=at, agent=agent)
     elif message.get("role") == "assistant":
         tools = [part for part in parts if part.get("type") == "tool"]
-        said, names = _joined(parts), ", ".join(text(part.get("tool")) or "?" for part in tools) or None
-        if said or names:
-            yield turn("assistant", said, tool=names, tokens=tokens(message), time=at, agent=agent)
+        said, calls = _joined(parts), [_call(part) for part in tools]
+        if said or calls:
+            facts = {"tool": names_of(calls), "detail": details_of(calls), "tokens": tokens(message)}
+            yield turn("assistant", said, time=at, agent=agent) | facts | {"final": _is_final(message)}
         yield from (_tool_turn(part, at, agent) for part in tools)
         if failure := _failure(message):
             yield turn("system", failure, time=at, agent=agent)
@@ -182,7 +188,25 @@ def _tool_turn(part: Record, at: datetime | None, agent: str | None) -> dict[str
     state = mapping(part.get("state"))
     ended = moment(mapping(state.get("time")).get("end"))
     said = text(state.get("output")) or text(state.get("error"))
-    return turn("tool", said, tool=text(part.get("tool")), time=ended or at, agent=agent)
+    detail, failed = _call(part)[1], _failed(state)
+    return turn("tool", said, tool=text(part.get("tool")), detail=detail, failed=failed, time=ended or at, agent=agent)
+
+
+def _call(part: Record) -> Call:
+    return text(part.get("tool")) or "?", detail_of(mapping(part.get("state")).get("input"))
+
+
+def _failed(state: Record) -> bool | None:
+    """Whether a call came to nothing, None while it goes on. A command that failed is a success of its tool."""
+    if state.get("status") not in ("completed", "error"):
+        return None
+    code = mapping(state.get("metadata")).get("exit")
+    return state["status"] == "error" or (isinstance(code, int) and code != 0)
+
+
+def _is_final(message: Record) -> bool | None:
+    finish = text(message.get("finish"))
+    return None if finish is None else finish != "tool-calls"
 
 
 def _failure(message: Record) -> str | None:
