@@ -1,23 +1,24 @@
 """What an observation makes of a run. Pure: time is handed in, and nothing is looked up.
 
-Several sources speak of the same run, and none is right every time. A registry and hooks know most and can go quiet; a
-screen is always of this moment and shows best who is blocked; a viewer on it shows nothing. So the latest word of each is
-kept, `weigh` decides between them, and every edge has its own patience: what flickers never becomes a state.
+Whatever comes in is kept with the track; what everyone says is weighed; and what has held long enough becomes the status,
+with an event. What has ended stays as it is until it returns (`lifetimes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from msgspec import Struct, structs
+from msgspec import structs
 
+from perdure.live.weigh import RANK, TELLERS, Pending, Track, Verdict, is_hidden, moments, patience, weigh
 from perdure.model.event import Event, EventKind
+from perdure.model.identity import Identity
 from perdure.model.observation import (
     Ended,
     Ending,
     Identified,
     Observation,
+    Passed,
     Reading,
     Sighted,
     Source,
@@ -25,349 +26,286 @@ from perdure.model.observation import (
     Watched,
 )
 from perdure.model.run import Confidence, Health, Reason, Run, RunState, Status
+from perdure.tmux.assemble import calm_title
 
-#: After this long what a registry or a hook last said is checked against the screen.
-QUIET = timedelta(seconds=3)
+__all__ = ["LOST", "STALLED", "Pending", "Track", "Verdict", "advance", "due", "patience", "weigh"]
+
 #: How long a run that is busy may be silent before somebody should look.
 STALLED = timedelta(minutes=10)
 #: How long an agent that cannot be read may be silent before somebody should look.
 LOST = timedelta(minutes=1)
 
-_RANK = {Confidence.LOW: 0, Confidence.MEDIUM: 1, Confidence.HIGH: 2}
-#: What a form on the screen asks for; no other source knows better whether it is still there.
-_FORMS = frozenset({Reason.PERMISSION, Reason.QUESTION, Reason.LOGIN, Reason.LIMIT})
-
-
-class Verdict(Struct, frozen=True, kw_only=True):
-    """What the sources come to."""
-
-    state: RunState
-    reason: Reason | None = None
-    cause: str = ""
-    confidence: Confidence = Confidence.LOW
-    #: Whether it was inferred from what is shown, which flickers, and not told.
-    shown: bool = False
-
-
-class Pending(Struct, frozen=True, kw_only=True):
-    """A verdict that has to hold for a while before it counts."""
-
-    verdict: Verdict
-    since: datetime
-
-
-class Track(Struct, frozen=True, kw_only=True):
-    """A run, and what was last heard of it from everyone. Only the run is kept."""
-
-    run: Run
-    latest: Mapping[Source, Reading] = {}
-    pending: Pending | None = None
-    output_at: datetime | None = None
-    #: Whether somebody has the pane before their eyes at this moment.
-    watched: bool = False
-    #: Whether the run was told something that it has not shown a sign of yet.
-    told_at: datetime | None = None
+#: What a run is called busy by when all that is known is that it was told something.
+_INPUT = "input"
 
 
 def advance(track: Track, seen: Observation, now: datetime) -> tuple[Track, tuple[Event, ...]]:
-    """Return the track after an observation, and what has happened. Says nothing when nothing changed."""
-    if isinstance(seen, Ended):
-        return _ended(track, seen, now)
+    """Return the track after an observation, and what has happened.
+
+    Says nothing when nothing changed: the same observation at the same time again is as if it had not been. No status
+    changes without an event. A run that is over stays as it is.
+    """
     events: list[Event] = []
+    if track.run.is_over:
+        return track, ()
     if isinstance(seen, Sighted):
         track = _sighted(track, seen, now, events)
     elif isinstance(seen, Identified):
         track = _identified(track, seen, now, events)
     elif isinstance(seen, Reading):
-        track = _heard(track, seen)
+        track = _heard(track, seen, now)
     elif isinstance(seen, Watched):
-        track = _watched(track, now, events)
+        track = _watched(structs.replace(track, run=structs.replace(track.run, seen_at=now)), now, events)
     elif isinstance(seen, Told):
         track = _told(track, now, events)
-    return _settled(track, now, events)
+    elif isinstance(seen, Ended):
+        track = _ended(track, seen, now, events)
+    track = _settled(track, now, events)
+    return track, tuple(events)
 
 
 def due(track: Track) -> datetime | None:
-    """Return when time alone may change the run next, None when it will not."""
-    times = []
+    """Return when time alone will change the run next, None when it will not.
+
+    Before then it changes nothing; at that time `advance` with `Passed` does.
+    """
+    times = moments(track)
     if track.pending is not None:
         times.append(track.pending.since + patience(track.run.status, track.pending.verdict))
-    quiet = _quiet_since(track)
-    if _may_stall(track.run):
-        times.append(quiet + _stall_after(track.run))
-    told = [reading.at + QUIET for reading in _tellers(track)]
-    # The moment from which the screen is believed against them.
-    times += [at for at in told if track.pending is None and at > _last_weighed(track)]
-    return min(times, default=None)
+    if _may_stall(track):
+        times.append(_quiet_since(track) + _stall_after(track.run))
+    return next((at for at in sorted(times) if _comes_of(track, at)), None)
 
 
-def weigh(track: Track) -> Verdict | None:
-    """Return what the latest readings come to, None when they say nothing that may change the run."""
-    screen = track.latest.get(Source.SCREEN)
-    told = max(_tellers(track), key=lambda reading: reading.at, default=None)
-    if screen is not None and screen.frozen:
-        # What is behind a viewer only those can tell who do not look at the screen.
-        return _verdict(told) if told is not None and told.at > screen.at else None
-    if screen is not None and screen.state is not None:
-        if told is None or _overrules(screen, told):
-            return _verdict(screen)
-        return _verdict(told)
-    if told is not None:
-        return _verdict(told)
-    process = track.latest.get(Source.PROCESS)
-    if track.run.program is None and process is not None and process.state is not None:
-        return _verdict(process)
-    if screen is not None and track.run.program is not None:
-        return Verdict(state=RunState.UNKNOWN, cause="screen:unread", shown=True)
-    return None
-
-
-def patience(status: Status, verdict: Verdict) -> timedelta:
-    """Return how long a verdict has to hold before a run in this status takes it on."""
-    if verdict.state is RunState.UNKNOWN:
-        return timedelta(seconds=5)
-    if not verdict.shown:
-        # Where everything is allowed anyway, asking and being allowed are a moment apart.
-        asks = verdict.reason is Reason.PERMISSION
-        return timedelta(seconds=0.7) if asks else timedelta()
-    if status.state is RunState.BUSY and verdict.state is RunState.IDLE:
-        return timedelta(seconds=1.5)
-    if verdict.state is RunState.ERROR:
-        return timedelta(seconds=1)
-    if verdict.state is RunState.ATTENTION and status.state is not RunState.UNKNOWN:
-        return timedelta(seconds=0.4)
-    if status.state is RunState.ATTENTION and verdict.state is RunState.IDLE:
-        return timedelta(seconds=0.5)
-    return timedelta()
+def _comes_of(track: Track, at: datetime) -> bool:
+    after, _ = advance(track, Passed(), at)
+    return (after.pending, after.run.status) != (track.pending, track.run.status)
 
 
 # -- what was heard ---------------------------------------------------------------------------------------------------
 
 
-def _tellers(track: Track) -> list[Reading]:
-    """Those that were told what the agent does, instead of inferring it."""
-    found = (track.latest.get(source) for source in (Source.REGISTRY, Source.HOOK))
-    return [reading for reading in found if reading is not None and reading.state is not None]
-
-
-def _overrules(screen: Reading, told: Reading) -> bool:
-    """Whether the screen is believed against what was told."""
-    if (screen.state, screen.reason) == (told.state, told.reason):
-        return _RANK[screen.confidence] > _RANK[told.confidence]
-    if screen.confidence is Confidence.LOW:
-        return False
-    if screen.reason in _FORMS and told.at <= screen.at:
-        return True
-    # A hook may have gone quiet: Esc fires none, and an answer to a question neither.
-    return screen.at - told.at > QUIET
-
-
-def _verdict(reading: Reading) -> Verdict:
-    assert reading.state is not None
-    return Verdict(
-        state=reading.state,
-        reason=reading.reason,
-        cause=reading.cause,
-        confidence=reading.confidence,
-        shown=reading.source is Source.SCREEN,
-    )
-
-
-def _heard(track: Track, reading: Reading) -> Track:
-    known = track.latest.get(reading.source)
-    if known is not None and reading.source is Source.HOOK and reading.at < known.at:
+def _heard(track: Track, reading: Reading, now: datetime) -> Track:
+    if track.run.program is None and reading.source is not Source.PROCESS:
         return track
-    told_at = track.told_at
-    if reading.state is RunState.BUSY:
-        told_at = None
-    return structs.replace(track, latest={**track.latest, reading.source: reading}, told_at=told_at)
+    known = track.latest.get(reading.source)
+    if known is not None:
+        # Hooks overtake each other. What is dated after now was dated by another clock, and would silence all others.
+        if reading.source is Source.HOOK and reading.at < known.at <= now:
+            return track
+        if known.frozen and reading.frozen:
+            # It is hidden since the viewer came, not since it was last looked at.
+            return track
+    is_told = reading.source in TELLERS
+    is_newer = known is None or (is_told and reading.at > known.at)
+    if is_newer or _said(known) != _said(reading):
+        track = structs.replace(track, news_at=now)
+    if track.told_at is not None and (
+        reading.state is RunState.BUSY or (is_told and reading.state is not None and reading.at > track.told_at)
+    ):
+        track = structs.replace(track, told_at=None)
+    return structs.replace(track, latest={**track.latest, reading.source: reading})
+
+
+def _said(reading: Reading | None) -> object:
+    return None if reading is None else (reading.state, reading.reason, reading.rule, reading.frozen)
 
 
 def _sighted(track: Track, seen: Sighted, now: datetime, events: list[Event]) -> Track:
-    run = track.run
-    if seen.title != run.title:
-        events.append(_event(EventKind.TITLE_CHANGED, run, now, title=seen.title, was=run.title))
+    run, title = track.run, calm_title(seen.title)
+    if _words(title) == _words(run.title):
+        # Only what turns or blinks in it is another.
+        title = run.title
+    else:
+        events.append(_event(EventKind.TITLE_CHANGED, run, now, title=title, was=run.title))
     changed: Run = structs.replace(
         run,
         place=seen.place,
-        title=seen.title,
+        title=title,
         command=seen.command or run.command,
         cwd=seen.cwd or run.cwd,
         attached=seen.attached,
         health=Health.HEALTHY,
         stale=False,
     )
-    output_at = max(filter(None, (track.output_at, seen.output_at)), default=None)
-    track = structs.replace(
-        track, run=changed, output_at=output_at, watched=track.watched if seen.watched is None else seen.watched
-    )
-    return _watched(track, now, events) if seen.watched else track
+    # Nobody listened while it was only remembered: its silence begins now.
+    times = (track.output_at, seen.output_at, now if run.stale else None)
+    watched = track.watched if seen.watched is None else seen.watched
+    track = structs.replace(track, run=changed, output_at=max(filter(None, times), default=None), watched=watched)
+    return _watched(track, now, events) if track.watched else track
+
+
+def _words(title: str) -> list[str]:
+    return [word for word in title.split() if any(letter.isalnum() for letter in word)]
 
 
 def _watched(track: Track, now: datetime, events: list[Event]) -> Track:
     run = track.run
     if run.status.reason is not Reason.DONE:
         return track
-    status = _entered(run.status, Verdict(state=RunState.IDLE, cause="seen", confidence=run.status.confidence), now)
+    verdict = Verdict(state=RunState.IDLE, cause="seen", confidence=run.status.confidence)
     events.append(_event(EventKind.SEEN, run, now))
-    return _moved(structs.replace(track, run=structs.replace(run, seen_at=now)), status, now, events)
+    return _moved(structs.replace(track, run=structs.replace(run, seen_at=now)), verdict, now, events)
 
 
 def _told(track: Track, now: datetime, events: list[Event]) -> Track:
     run = track.run
-    if run.is_over or run.status.state in (RunState.BUSY, RunState.EXITED):
+    if run.status.state is RunState.EXITED:
         return track
-    verdict = Verdict(state=RunState.BUSY, cause="input", confidence=Confidence.MEDIUM)
-    track = structs.replace(track, run=structs.replace(run, seen_at=now, last_activity_at=now), told_at=now)
-    return _moved(track, _entered(run.status, verdict, now), now, events)
+    if run.status.state is RunState.BUSY:
+        return structs.replace(track, told_at=now) if track.told_at is not None else track
+    track = structs.replace(track, run=structs.replace(_active(run, now), seen_at=now))
+    verdict = Verdict(state=RunState.BUSY, cause=_INPUT, confidence=Confidence.MEDIUM)
+    return structs.replace(_moved(track, verdict, now, events), told_at=now)
 
 
 def _identified(track: Track, seen: Identified, now: datetime, events: list[Event]) -> Track:
-    run = track.run
-    if seen.program is None and run.program is not None:
-        track, more = _ended(track, Ended(what=Ending.PROGRAM), now)
-        events += more
-        return track
-    is_another = seen.program != run.program
-    if seen.identity is not None and not _is_same(run, seen):
-        before = run.identity
+    if seen.program is None and track.run.program is not None:
+        track = _ended(track, Ended(what=Ending.PROGRAM), now, events)
+    run, before, after = track.run, track.run.identity, seen.identity
+    if after is not None and (before is None or not _is_same(before, after)):
         data = {
-            "agent": seen.identity.agent,
-            "conversation": seen.identity.conversation,
-            "certain": seen.identity.certain,
-            "evidence": seen.identity.evidence,
+            "agent": after.agent,
+            "conversation": after.conversation,
+            "certain": after.certain,
+            "evidence": after.evidence,
             "was": before.conversation if before else None,
         }
         events.append(_event(EventKind.IDENTITY_CHANGED, run, now, **data))
-    if seen.skill is not None and seen.skill != run.skill:
-        events.append(_event(EventKind.SKILL_CHANGED, run, now, skill=seen.skill))
+    # What is told of a conversation is told of no other. A shell remembers who was in it last.
+    goes_on = after is None or before is None or before.conversation == after.conversation
+    skill = seen.skill or (run.skill if goes_on else None)
+    if skill != run.skill:
+        events.append(_event(EventKind.SKILL_CHANGED, run, now, skill=skill))
     activity = seen.details.last_activity_at if seen.details else None
     changed: Run = structs.replace(
         run,
-        # A shell remembers who was in it last.
-        identity=seen.identity or run.identity,
+        identity=after or before,
         program=seen.program,
-        details=seen.details or (None if is_another else run.details),
-        skill=seen.skill or (None if is_another else run.skill),
+        details=seen.details or (run.details if goes_on else None),
+        skill=skill,
         last_activity_at=max(filter(None, (activity, run.last_activity_at)), default=None),
     )
-    if not is_another:
+    if seen.program == run.program:
         return structs.replace(track, run=changed)
-    # Nothing that was heard of another process says anything about this one.
-    latest = {source: each for source, each in track.latest.items() if source is Source.PROCESS}
-    track = structs.replace(track, run=changed, latest=latest, pending=None, told_at=None)
-    if run.status.state is RunState.EXITED and seen.program is not None:
-        begun = Verdict(state=RunState.UNKNOWN, cause="process:started")
-        track = _moved(track, _entered(run.status, begun, now), now, events)
-    return track
+    # Nothing that was heard of another process says anything about this one, nor is what the shell did a turn of it.
+    track = Track(run=changed, output_at=track.output_at, news_at=now, watched=track.watched)
+    if run.status.state is RunState.UNKNOWN:
+        return track
+    return _moved(track, Verdict(state=RunState.UNKNOWN, cause="process:started"), now, events)
 
 
-def _is_same(run: Run, seen: Identified) -> bool:
-    before, after = run.identity, seen.identity
-    if before is None or after is None:
-        return before is after
-    return (before.agent, before.profile, before.conversation, before.certain) == (
-        after.agent,
-        after.profile,
-        after.conversation,
-        after.certain,
-    )
+def _is_same(before: Identity, after: Identity) -> bool:
+    names = ("agent", "profile", "conversation", "certain")
+    return all(getattr(before, name) == getattr(after, name) for name in names)
 
 
-def _ended(track: Track, seen: Ended, now: datetime) -> tuple[Track, tuple[Event, ...]]:
-    run, events = track.run, list[Event]()
-    if run.is_over or (seen.what is Ending.PROGRAM and run.program is None and run.status.state is RunState.EXITED):
-        return track, ()
-    run = structs.replace(run, program=None, exit_status=seen.exit_status, exit_signal=seen.exit_signal)
-    verdict = Verdict(state=RunState.EXITED, cause=f"process:{seen.what}", confidence=Confidence.HIGH)
-    track = Track(run=run, output_at=track.output_at, watched=track.watched)
-    if run.status.state is not RunState.EXITED:
-        track = _moved(track, _entered(run.status, verdict, now), now, events)
+def _ended(track: Track, seen: Ended, now: datetime, events: list[Event]) -> Track:
+    run, was_exited = track.run, track.run.status.state is RunState.EXITED
+    if seen.what is Ending.PROGRAM and seen.program is not None and seen.program != run.program:
+        # Another one, that was there before.
+        return track
+    if not was_exited or seen.exit_status is not None or seen.exit_signal is not None:
+        run = structs.replace(run, exit_status=seen.exit_status, exit_signal=seen.exit_signal)
+    if was_exited and seen.what is Ending.PROGRAM:
+        return structs.replace(track, run=run)
+    # What was said while it lived says nothing any more.
+    track = Track(run=structs.replace(run, program=None), output_at=track.output_at, watched=track.watched)
+    if not was_exited:
+        verdict = Verdict(state=RunState.EXITED, cause=f"process:{seen.what}", confidence=Confidence.HIGH)
+        track = _moved(track, verdict, now, events)
     if seen.what is not Ending.PROGRAM:
         over: Run = structs.replace(track.run, ended_at=now, health=Health.DISCONNECTED, attached=0, stale=False)
         track = structs.replace(track, run=over)
         events.append(_event(EventKind.RUN_DELETED, over, now, reason=str(seen.what), target=over.place.target))
-    return track, tuple(events)
+    return track
 
 
 # -- what it comes to -------------------------------------------------------------------------------------------------
 
 
-def _settled(track: Track, now: datetime, events: list[Event]) -> tuple[Track, tuple[Event, ...]]:
+def _settled(track: Track, now: datetime, events: list[Event]) -> Track:
     """Let the verdict of this moment become the status, once it has held long enough."""
-    run = track.run
-    if run.is_over:
-        return track, tuple(events)
-    verdict = weigh(track)
-    if verdict is not None:
-        track = _towards(track, _noticed(track, verdict), now, events)
-    return _stalled(track, now, events), tuple(events)
+    if track.run.is_over:
+        return track
+    verdict = _followed(track, weigh(track, now))
+    track = structs.replace(track, pending=None) if verdict is None else _towards(track, verdict, now, events)
+    return _stalled(track, now, events)
+
+
+def _followed(track: Track, verdict: Verdict | None) -> Verdict | None:
+    """Return the verdict where the run may follow it."""
+    run, pending = track.run, track.pending
+    if verdict is None and pending is not None and not pending.verdict.shown:
+        # A viewer came after it was told. It was not taken back.
+        return pending.verdict
+    if run.status.state is RunState.EXITED:
+        # The shell that is left says nothing about what ended in it, until it runs something else.
+        return verdict if verdict is not None and verdict.state is RunState.BUSY else None
+    if run.status.reason is Reason.STALLED:
+        if not _has_stirred(track):
+            return None
+        if verdict is None and not is_hidden(track):
+            return Verdict(state=RunState.UNKNOWN, cause="output")
+    return verdict
+
+
+def _towards(track: Track, verdict: Verdict, now: datetime, events: list[Event]) -> Track:
+    status = track.run.status
+    if _is_news(status, verdict):
+        pending = track.pending
+        # The same state by another rule is the same news. A clock that was set back would keep it waiting.
+        if pending is None or not _same(pending.verdict, verdict) or now < pending.since:
+            pending = Pending(verdict=verdict, since=now)
+        if now - pending.since < patience(status, verdict):
+            return structs.replace(track, pending=structs.replace(pending, verdict=verdict))
+        if verdict.state is not RunState.UNKNOWN:
+            track = structs.replace(track, run=_active(track.run, now))
+        return _moved(track, _noticed(track, verdict), now, events)
+    track = structs.replace(track, pending=None)
+    if status.observed_at is not None and RANK[verdict.confidence] <= RANK[status.confidence]:
+        return track
+    # Better evidence for the same is taken over without a word.
+    better = structs.replace(status, cause=verdict.cause, confidence=verdict.confidence, observed_at=now)
+    return structs.replace(track, run=structs.replace(track.run, status=better))
+
+
+def _is_news(status: Status, verdict: Verdict) -> bool:
+    if verdict.state is RunState.IDLE:
+        return not status.waits
+    return (verdict.state, verdict.reason) != (status.state, status.reason)
+
+
+def _same(one: Verdict, other: Verdict) -> bool:
+    return (one.state, one.reason) == (other.state, other.reason)
 
 
 def _noticed(track: Track, verdict: Verdict) -> Verdict:
     """Return the verdict, or `done` where it means that a turn has ended which nobody has seen end."""
     run = track.run
-    if verdict.state is not RunState.IDLE or run.program is None:
+    if verdict.state is not RunState.IDLE or run.program is None or track.watched or track.told_at is not None:
         return verdict
-    worked = run.status.state is RunState.BUSY or run.status.reason in (Reason.PERMISSION, Reason.QUESTION)
-    unseen = run.status.reason is Reason.DONE or (worked and not track.watched)
-    return structs.replace(verdict, state=RunState.ATTENTION, reason=Reason.DONE) if unseen else verdict
+    is_gap = run.status.state is RunState.UNKNOWN or run.status.reason is Reason.STALLED
+    worked = _is_turn(run.status) or (is_gap and run.previous is not None and _is_turn(run.previous))
+    return structs.replace(verdict, state=RunState.ATTENTION, reason=Reason.DONE) if worked else verdict
 
 
-def _towards(track: Track, verdict: Verdict, now: datetime, events: list[Event]) -> Track:
-    status = track.run.status
-    if not _may_follow(track, verdict):
-        return structs.replace(track, pending=None)
-    if (verdict.state, verdict.reason) == (status.state, status.reason):
-        return _confirmed(structs.replace(track, pending=None), verdict, now)
-    pending = track.pending
-    # The same state by another rule is the same news.
-    if pending is None or (pending.verdict.state, pending.verdict.reason) != (verdict.state, verdict.reason):
-        pending = Pending(verdict=verdict, since=now)
-    wait = min(patience(status, verdict), patience(status, pending.verdict))
-    if now - pending.since < wait:
-        return structs.replace(track, pending=structs.replace(pending, verdict=verdict))
-    track = structs.replace(track, pending=None)
-    return _moved(track, _entered(status, verdict, now), now, events)
+def _is_turn(status: Status) -> bool:
+    return status.state is RunState.BUSY or status.reason in (Reason.PERMISSION, Reason.QUESTION)
 
 
-def _may_follow(track: Track, verdict: Verdict) -> bool:
-    status = track.run.status
-    if status.state is RunState.EXITED and track.run.program is None:
-        # The shell that is left says nothing about what ended in it, until it runs something else.
-        return verdict.state is RunState.BUSY
-    if status.cause == "input" and verdict.state is RunState.IDLE and track.told_at is not None:
-        # It was told something just now, and has not begun to show it.
-        reading = track.latest.get(Source.SCREEN)
-        return reading is None or reading.at - track.told_at > QUIET
-    return True
-
-
-def _confirmed(track: Track, verdict: Verdict, now: datetime) -> Track:
-    """Better evidence for the same is taken over without a word."""
-    status = track.run.status
-    if status.observed_at is not None and _RANK[verdict.confidence] <= _RANK[status.confidence]:
-        return track
-    better = structs.replace(status, cause=verdict.cause, confidence=verdict.confidence, observed_at=now)
-    return structs.replace(track, run=structs.replace(track.run, status=better))
-
-
-def _entered(status: Status, verdict: Verdict, now: datetime) -> Status:
-    return Status(
+def _moved(track: Track, verdict: Verdict, now: datetime, events: list[Event]) -> Track:
+    """Enter a state, and say so."""
+    before = track.run.status
+    status = Status(
         state=verdict.state,
         reason=verdict.reason,
         cause=verdict.cause,
         confidence=verdict.confidence,
-        since=max(now, status.since),
+        since=max(now, before.since),
         observed_at=now,
     )
-
-
-def _moved(track: Track, status: Status, now: datetime, events: list[Event]) -> Track:
-    before = track.run.status
     run: Run = structs.replace(track.run, status=status, previous=before)
-    if status.state is not RunState.UNKNOWN:
-        run = structs.replace(run, last_activity_at=now)
     data: dict[str, object] = {
         "state": status.state,
         "reason": status.reason,
@@ -378,20 +316,31 @@ def _moved(track: Track, status: Status, now: datetime, events: list[Event]) -> 
     }
     if status.state is RunState.EXITED:
         data |= {"exit_status": run.exit_status, "exit_signal": run.exit_signal}
+    elif before.state is RunState.EXITED:
+        run = structs.replace(run, exit_status=None, exit_signal=None)
     events.append(_event(EventKind.STATE_CHANGED, run, now, **data))
-    return structs.replace(track, run=run, pending=None)
+    return structs.replace(track, run=run, pending=None, told_at=None)
+
+
+def _active(run: Run, now: datetime) -> Run:
+    return structs.replace(run, last_activity_at=max(filter(None, (run.last_activity_at, now))))
+
+
+# -- silence ----------------------------------------------------------------------------------------------------------
 
 
 def _stalled(track: Track, now: datetime, events: list[Event]) -> Track:
-    run = track.run
-    if not _may_stall(run) or now - _quiet_since(track) < _stall_after(run):
+    if not _may_stall(track) or now - _quiet_since(track) < _stall_after(track.run):
         return track
     verdict = Verdict(state=RunState.ATTENTION, reason=Reason.STALLED, cause="silence", confidence=Confidence.LOW)
-    return _moved(track, _entered(run.status, verdict, now), now, events)
+    return _moved(track, verdict, now, events)
 
 
-def _may_stall(run: Run) -> bool:
-    return run.program is not None and not run.is_over and run.status.state in (RunState.BUSY, RunState.UNKNOWN)
+def _may_stall(track: Track) -> bool:
+    run = track.run
+    if run.program is None or run.is_over or run.stale or is_hidden(track):
+        return False
+    return run.status.state in (RunState.BUSY, RunState.UNKNOWN)
 
 
 def _stall_after(run: Run) -> timedelta:
@@ -399,11 +348,11 @@ def _stall_after(run: Run) -> timedelta:
 
 
 def _quiet_since(track: Track) -> datetime:
-    return max(filter(None, (track.output_at, track.run.status.since)))
+    return max(filter(None, (track.output_at, track.news_at, track.run.status.since)))
 
 
-def _last_weighed(track: Track) -> datetime:
-    return max((reading.at for reading in track.latest.values()), default=track.run.status.since)
+def _has_stirred(track: Track) -> bool:
+    return _quiet_since(track) > track.run.status.since
 
 
 def _event(kind: EventKind, run: Run, now: datetime, **data: object) -> Event:

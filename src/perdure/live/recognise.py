@@ -3,10 +3,12 @@
 A run outlives its process, its server and its machine. In this order a pane is taken for the run that
 
 1. was in this very pane of this very server process;
-2. was in the same conversation, and is nowhere else;
-3. was in the same place of the same server: session, window and pane by name and number, and is nowhere else.
+2. was certainly in the same conversation, and is nowhere else;
+3. was the last in the same place of the same server: session, window and pane by name and number, and is nowhere else.
 
-Nobody takes the id of a run whose pane is still there, and no run becomes two panes.
+Nobody takes the id of a run whose pane is still there, and no run becomes two panes. A place alone makes no run of one
+conversation into one of another; nor does it bring an agent back that was closed in a server that has gone on: what opens
+there later is something new, and whoever knows the id would talk to the wrong one.
 """
 
 from __future__ import annotations
@@ -17,13 +19,10 @@ from msgspec import Struct
 
 from perdure.model.identity import Evidence, Identity
 from perdure.model.process import Process
-from perdure.model.run import Place, Program, Run
+from perdure.model.run import Place, Program, Run, number_of
 from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture
 from perdure.model.topology import Link
-
-#: Agent, profile and conversation.
-Conversation = tuple[str, str | None, str]
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -49,30 +48,30 @@ class Recognised(Struct, frozen=True, kw_only=True):
 def recognise(found: Sequence[Found], runs: Sequence[Run], servers: Iterable[str]) -> Recognised:
     """Return which pane is which run. `servers` are the keys of those that were looked at: only their runs can be gone."""
     known: dict[int, Run] = {}
-    free = {run.id: run for run in runs}
+    free = {run.id: run for run in sorted(runs, key=_recency)}
+    # Whoever says it best comes first, in whichever order they were found.
+    ordered = sorted(enumerate(found), key=lambda pair: _standing(pair[1]))
 
-    def claim(keyed: Callable[[Found], object], of: Callable[[Run], object]) -> None:
-        # Latest first: a run that was here more recently is more likely to be this one.
-        candidates: dict[object, Run] = {}
-        for run in sorted(free.values(), key=_recency):
-            candidates[of(run)] = run
-        for index, each in enumerate(found):
-            key = keyed(each)
-            taken = candidates.get(key) if key is not None and index not in known else None
-            if taken is not None and taken.id in free:
-                known[index] = free.pop(taken.id)
+    def claim(key: Callable[[Found | Run], object], may_be: Callable[[Found, Run], bool] = _always) -> None:
+        # Where several were the same, the latest.
+        candidates = {key(run): run for run in free.values()}
+        for index, each in ordered:
+            own = key(each)
+            run = candidates.get(own) if own is not None and index not in known else None
+            if run is not None and run.id in free and may_be(each, run):
+                known[index] = free.pop(run.id)
 
-    claim(_same_pane, _pane_of)
+    claim(_pane)
     looked_at = frozenset(servers)
     # Of a server that was not looked at nobody knows whether its panes are gone.
     for id in [id for id, run in free.items() if not run.is_over and run.server.key not in looked_at]:
         del free[id]
-    gone = {id: run for id, run in free.items() if not run.is_over}
-    claim(lambda each: _conversation(each.identity), lambda run: _conversation(run.identity))
-    claim(_same_place, _place_of)
+    claim(_conversation)
+    claim(_place, _may_be_there)
+    gone = (run for run in free.values() if not run.is_over)
     return Recognised(
         panes=tuple((each, known.get(index)) for index, each in enumerate(found)),
-        gone=tuple(run for id, run in gone.items() if id in free),
+        gone=tuple(sorted(gone, key=_number)),
     )
 
 
@@ -113,9 +112,13 @@ def found_in(capture: Capture) -> list[Found]:
 
 
 def next_name(names: Iterable[str]) -> str:
-    """Return the number above the highest that is the name of a session, as a name."""
-    numbers = [int(name) for name in names if name.isascii() and name.isdecimal() and len(name) < 19]
-    return str(max(numbers, default=-1) + 1)
+    """Return the number above the highest that is the name of a session, as a name that no session has."""
+    taken = frozenset(names)
+    numbers = [int(name) for name in taken if name.isascii() and name.isdecimal() and len(name) < 19]
+    number = max(numbers, default=-1) + 1
+    while str(number) in taken:
+        number += 1
+    return str(number)
 
 
 def _program(tree: Mapping[int, Process], pid: int | None) -> Program | None:
@@ -123,31 +126,47 @@ def _program(tree: Mapping[int, Process], pid: int | None) -> Program | None:
     return None if process is None else Program(pid=process.pid, start_ticks=process.start_ticks)
 
 
-def _recency(run: Run) -> tuple[bool, float]:
+def _recency(run: Run) -> tuple[bool, float, int, str]:
     ended = run.ended_at
-    return (ended is None, (ended or run.status.since).timestamp())
+    return (ended is None, (ended or run.status.since).timestamp(), *_number(run))
 
 
-def _same_pane(each: Found) -> object:
-    return (each.server.key, each.process.pid, each.process.started_at, each.pane)
+def _number(run: Run) -> tuple[int, str]:
+    number = number_of(run.id)
+    return (-1 if number is None else number, run.id)
 
 
-def _pane_of(run: Run) -> object:
-    if run.process is None or run.is_over:
-        return None
-    return (run.server.key, run.process.pid, run.process.started_at, run.pane)
+def _standing(each: Found) -> tuple[int, str, int, str]:
+    evidence = each.identity.evidence if each.identity else None
+    return (len(Evidence) if evidence is None else evidence.rank, each.server.key, len(each.pane), each.pane)
 
 
-def _conversation(identity: Identity | None) -> Conversation | None:
+def _always(each: Found, run: Run) -> bool:
+    return True
+
+
+def _pane(each: Found | Run) -> object:
+    return _process(each) and (each.server.key, _process(each), each.pane)
+
+
+def _process(each: Found | Run) -> object:
+    return each.process and (each.process.pid, each.process.started_at)
+
+
+def _conversation(each: Found | Run) -> object:
     # A guess may be wrong, and would give one run's id to another.
-    if identity is None or identity.conversation is None or identity.evidence is Evidence.GUESS:
+    identity = each.identity
+    if identity is None or identity.conversation is None or not identity.certain or identity.evidence is Evidence.GUESS:
         return None
     return (identity.agent, identity.profile, identity.conversation)
 
 
-def _same_place(each: Found) -> object:
+def _place(each: Found | Run) -> object:
     return (each.server.key, each.place.session, each.place.window, each.place.pane)
 
 
-def _place_of(run: Run) -> object:
-    return (run.server.key, run.place.session, run.place.window, run.place.pane)
+def _may_be_there(each: Found, run: Run) -> bool:
+    was, is_ = _conversation(run), _conversation(each)
+    if was is not None and is_ is not None and was != is_:
+        return False
+    return run.identity is None or _process(run) != _process(each)

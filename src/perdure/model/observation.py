@@ -83,6 +83,8 @@ class Ended(Struct, frozen=True, kw_only=True, tag=True):
     """Something is over."""
 
     what: Ending
+    #: For the agent: which process it was, where that is known. Another one may be there by now.
+    program: Program | None = None
     exit_status: int | None = None
     exit_signal: int | None = None
 
