@@ -94,6 +94,33 @@ class TmuxMissing(PerdureError):
     """tmux is not installed."""
 
 
+class NoDaemon(PerdureError):
+    """No daemon is at work here; `perdure up` starts one."""
+
+    http_status = 503
+
+
+class RunNotFound(NotFound):
+    """There is no such run."""
+
+
+class AmbiguousRun(UsageError):
+    """More than one run may be meant."""
+
+
+class NotReached(PerdureError):
+    """The run did not come into that state in time."""
+
+    exit_code = 4
+    http_status = 504
+
+
+class RunEnded(PerdureError):
+    """The run ended without coming into that state."""
+
+    http_status = 409
+
+
 def failure_of(error: OSError) -> PerdureError:
     """Return what the operating system refused, as a sentence."""
     where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from perdure.model.text import decode, encode
+from perdure.model.text import as_text
 
 
 def print_json(value: object) -> None:
@@ -16,18 +16,9 @@ def print_json(value: object) -> None:
     try:
         raw = msgspec.json.encode(value)
     except UnicodeEncodeError:
-        raw = msgspec.json.encode(_as_text(msgspec.to_builtins(value)))
+        raw = msgspec.json.encode(as_text(msgspec.to_builtins(value)))
     sys.stdout.buffer.write(raw + b"\n")
     sys.stdout.flush()
-
-
-def _as_text(value: object) -> object:
-    """Return the value with every argument or path that is no text written as `model.text` writes it."""
-    if isinstance(value, str):
-        return decode(encode(value))
-    if isinstance(value, dict):
-        return {name: _as_text(each) for name, each in value.items()}
-    return [_as_text(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 #: Wider than any table: what is measured against it gets its natural width.

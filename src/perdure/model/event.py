@@ -52,3 +52,10 @@ class StoredEvent(Struct, frozen=True, kw_only=True):
 
     seq: int
     event: Event
+
+
+class Lagged(Struct, frozen=True, kw_only=True):
+    """The end of a subscription that was not read fast enough. Whoever goes on behind `after` misses nothing."""
+
+    #: The number of the last event that was delivered.
+    after: int

@@ -41,6 +41,15 @@ def visible(text: str) -> str:
     return "".join(each if each.isprintable() else _written_out(each) for each in text)
 
 
+def as_text(value: object) -> object:
+    """Return plain data with every argument or path of the outside that is no text written as `decode` writes it."""
+    if isinstance(value, str):
+        return decode(encode(value))
+    if isinstance(value, dict):
+        return {name: as_text(each) for name, each in value.items()}
+    return [as_text(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 def _as_bytes(match: re.Match[str]) -> str:
     return "".join(chr(0xEF00 + byte) for byte in match[0].encode())
 

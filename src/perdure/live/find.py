@@ -1,0 +1,53 @@
+"""Which run is meant. Pure.
+
+Only exact names count: `r7`, a pane's id, SESSION, SESSION:WINDOW, SESSION:WINDOW.PANE. A beginning that happens to fit
+today fits another run tomorrow, and what is typed or killed there cannot be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perdure.errors import AmbiguousRun, RunNotFound
+from perdure.model.run import Run
+
+#: How many candidates are named.
+_NAMED = 8
+
+
+def find_run(runs: Sequence[Run], target: str) -> Run:
+    """Return the one run a target means. Raises `RunNotFound`, or `AmbiguousRun` with those it may mean.
+
+    A run whose pane is gone is found by its id alone: its place may be another's by now. A session that is called like
+    another run's id makes the name ambiguous; with a colon behind it, it is a session's.
+    """
+    found = [run for run in runs if run.id == target]
+    found += [run for run in runs_at(runs, target) if run not in found]
+    if not found:
+        raise RunNotFound(f"There is no run {target!r}; `perdure ls` shows those there are.")
+    if len(found) > 1:
+        named = ", ".join(f"{run.id} ({run.place.target}, {run.pane} on {run.server.socket})" for run in found[:_NAMED])
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        candidates = [run.id for run in found]
+        raise AmbiguousRun(f"{target!r} may mean {named}{more}; name one by its id.", candidates=candidates)
+    return found[0]
+
+
+def runs_at(runs: Sequence[Run], target: str) -> list[Run]:
+    """Return the runs at a place: `%id`, or SESSION[:WINDOW[.PANE]] by exact name and index.
+
+    A session's name holds no colon. A window's may hold dots: it is first taken whole, then up to the last one.
+    """
+    alive = [run for run in runs if not run.is_over]
+    session, _, rest = target.partition(":")
+    window, _, pane = rest.rpartition(".")
+    return (
+        [run for run in alive if run.pane == target]
+        or [run for run in alive if _is_at(run, session, rest)]
+        or [run for run in alive if _is_at(run, session, window) and pane in (str(run.place.pane), run.pane)]
+    )
+
+
+def _is_at(run: Run, session: str, window: str) -> bool:
+    place = run.place
+    return place.session == session and window in ("", str(place.window), place.window_name)

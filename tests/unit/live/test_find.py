@@ -1,0 +1,96 @@
+"""Which run a target means: one, or none, and never a guess."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.errors import AmbiguousRun, RunNotFound
+from perdure.live.find import find_run
+from perdure.model.run import Place
+from tests.builders import NOON, a_server
+from tests.unit.live.events import a_run
+
+HERE = [
+    a_run("r1", session="work"),
+    a_run("r2", session="work", window=1),
+    a_run("r3", session="work", window=1, pane=1),
+    a_run("r4", session="play", place=Place(session="play", window=0, pane=0, window_name="v1.0")),
+    a_run("r5", session="gone", ended_at=NOON),
+]
+
+
+@pytest.mark.parametrize(
+    ("target", "id"),
+    [
+        ("r1", "r1"),
+        ("%2", "r2"),
+        ("work:0", "r1"),
+        ("work:0.0", "r1"),
+        ("work:1.1", "r3"),
+        ("work:1.%3", "r3"),
+        ("play", "r4"),
+        ("play:", "r4"),
+        ("play:v1.0", "r4"),
+        ("play:v1.0.0", "r4"),
+        ("r5", "r5"),
+    ],
+)
+def test_a_run_is_found(target: str, id: str) -> None:
+    assert find_run(HERE, target).id == id
+
+
+@pytest.mark.parametrize("target", ["", "r", "r9", "R1", "wor", "work:2", "work:0.1", "gone", "%5", "%9", "pla", ":0"])
+def test_what_is_not_exactly_there_is_not_found(target: str) -> None:
+    with pytest.raises(RunNotFound) as raised:
+        find_run(HERE, target)
+    assert raised.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("target", "ids"), [("work", ["r1", "r2", "r3"]), ("work:1", ["r2", "r3"]), ("work:main", ["r1", "r2", "r3"])]
+)
+def test_what_means_several_is_refused_with_all_of_them(target: str, ids: list[str]) -> None:
+    with pytest.raises(AmbiguousRun) as raised:
+        find_run(HERE, target)
+    assert raised.value.data == {"candidates": ids}
+    assert all(id in raised.value.message for id in ids)
+
+
+def test_the_same_name_on_two_servers_is_ambiguous() -> None:
+    there = a_run("r6", session="play", server=a_server("other"))
+    with pytest.raises(AmbiguousRun, match="tmux-1000/other"):
+        find_run([*HERE, there], "play")
+
+
+def test_a_session_that_is_called_like_another_run_is_ambiguous_without_its_colon() -> None:
+    runs = [*HERE, a_run("r6", session="r1")]
+    with pytest.raises(AmbiguousRun):
+        find_run(runs, "r1")
+    assert find_run(runs, "r1:").id == "r6"
+    assert find_run([*HERE[1:], a_run("r1", session="r1")], "r1").id == "r1"
+
+
+NAMES = st.text(alphabet="ab.1r% ", min_size=1, max_size=4)
+
+
+@given(places=st.lists(st.tuples(NAMES, st.integers(0, 2), NAMES, st.integers(0, 2)), max_size=6), target=NAMES)
+def test_what_is_found_is_what_was_named(places: list[tuple[str, int, str, int]], target: str) -> None:
+    runs = [
+        msgspec.structs.replace(
+            a_run(f"r{number}"), place=Place(session=session, window=window, pane=pane, window_name=name)
+        )
+        for number, (session, window, name, pane) in enumerate(places)
+    ]
+    for run in runs:
+        assert find_run(runs, run.pane) is run
+        alike = [each for each in runs if each.place.target == run.place.target]
+        if len(alike) == 1 and not any(each.place.window_name.endswith(f".{each.place.pane}") for each in runs):
+            assert find_run(runs, run.place.target) is run
+    try:
+        found = find_run(runs, target)
+    except (RunNotFound, AmbiguousRun):
+        return
+    assert target in (found.id, found.pane, found.place.session)
