@@ -18,6 +18,7 @@ HEADER = "# Written by `make pins`: what the tests were run with. Not edited by 
 
 #: Pins that must not be asked for everywhere, by the condition under which their dependant wants them.
 MARKERS = {
+    "inotify-simple": "sys_platform == 'linux'",
     "librt": "platform_python_implementation != 'PyPy'",
     "psycopg-binary": "implementation_name != 'pypy'",
 }

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 
+from perdure.host.kernel import read_told
+
 _MACHINE = "/proc/pressure/memory"
 _OWN_CGROUP = "/proc/self/cgroup"
 _CGROUPS = "/sys/fs/cgroup"
 #: The share of the last ten seconds in which at least one task waited for memory.
 _SOME = re.compile(rb"^some avg10=([0-9]+(?:\.[0-9]+)?) ", re.MULTILINE)
 _UNIFIED = re.compile(rb"^0::(/.*)$", re.MULTILINE)
-_ENOUGH = 65536
 
 
 def memory_pressure(path: str = _MACHINE, *, own: str = _OWN_CGROUP, cgroups: str = _CGROUPS) -> float | None:
@@ -26,20 +27,11 @@ def memory_pressure(path: str = _MACHINE, *, own: str = _OWN_CGROUP, cgroups: st
 
 def _file_of(own: str, cgroups: str) -> str | None:
     """The pressure file of our cgroup; the root's has the machine's number, and there is none in it."""
-    found = _UNIFIED.search(_read(own))
+    found = _UNIFIED.search(read_told(own))
     return f"{cgroups}{found[1].decode('utf-8', 'surrogateescape').rstrip('/')}/memory.pressure" if found else None
 
 
 def _some(path: str | None) -> float | None:
-    found = _SOME.search(_read(path)) if path is not None else None
+    found = _SOME.search(read_told(path)) if path is not None else None
     share = float(found[1]) if found else math.nan
     return share if 0 <= share <= 100 else None
-
-
-def _read(path: str) -> bytes:
-    """A kernel without PSI has no such file, and one that has it switched off refuses to be read."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(_ENOUGH)
-    except (OSError, ValueError):
-        return b""

@@ -74,7 +74,8 @@ PANE = Record(
 #: The same with what tmux would look up for us in the process table, for platforms where we cannot do it cheaper.
 PANE_LOCATED = Record("P", PANE.words, (*PANE.texts, "pane_current_path", "pane_current_command"))
 
-_WHO = "#{pid} #{start_time} #{version}"
+#: Which server process answers.
+WHO = "#{pid} #{start_time} #{version}"
 # tmux expands this loop into one command a line before it runs the first: the ids are those of the lists, and a
 # pane that ends meanwhile costs only its own line. Nothing but ids is expanded, so nothing can be smuggled in.
 # display-message runs strftime over its text, which would eat the percent sign of a pane's id; so a pane is marked
@@ -100,14 +101,14 @@ def survey(mark: str, *, pane: Record, options: bool) -> list[str]:
 
     The three lists run without the server doing anything else in between, so they fit together.
     """
-    command = ["display-message", "-p", f"{mark} begin {_WHO}", ";"]
+    command = ["display-message", "-p", f"{mark} begin {WHO}", ";"]
     command += ["list-sessions", "-F", SESSION.format, ";"]
     command += ["list-windows", "-a", "-F", WINDOW.format, ";"]
     command += ["list-panes", "-a", "-F", pane.format, ";"]
     if options:
         command += ["run-shell", "-C", _ON_SESSIONS.format(mark=mark), ";"]
         command += ["run-shell", "-C", _ON_WINDOWS.format(mark=mark), ";"]
-    return [*command, "display-message", "-p", f"{mark} end {_WHO}"]
+    return [*command, "display-message", "-p", f"{mark} end {WHO}"]
 
 
 def revisit(mark: str, *, unknown: Iterable[str], panes: Sequence[str], lines: int) -> bytes:
@@ -115,14 +116,14 @@ def revisit(mark: str, *, unknown: Iterable[str], panes: Sequence[str], lines: i
 
     One command a line, so that a pane which ended meanwhile costs only itself.
     """
-    script = [f"display-message -p '{mark} begin {_WHO}'"]
+    script = [f"display-message -p '{mark} begin {WHO}'"]
     for id in unknown:
         script.append(f"display-message -p '{mark} {id.replace('%', '%%')}'")
         script += _set_on(id)
     for id in panes:
         script.append(f"display-message -p '{mark} scroll {id.replace('%', '%%')}'")
         script.append(f"capture-pane -epJ -S -{lines} -t '{id}'")
-    script.append(f"display-message -p '{mark} end {_WHO}'")
+    script.append(f"display-message -p '{mark} end {WHO}'")
     return "\n".join(script).encode() + b"\n"
 
 

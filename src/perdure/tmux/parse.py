@@ -41,11 +41,11 @@ class Survey(Struct, frozen=True, kw_only=True):
 
 def read_survey(answer: bytes, mark: str, *, pane: Record) -> Survey:
     """Take the answer to `formats.survey` apart; the end must have arrived, from the process that began."""
-    before, at = _greeting(answer, mark)
+    before, at = read_greeting(answer, mark)
     rows: dict[str, list[Row]] = {"S": [], "W": [], "P": []}
     records = {record.letter: record for record in (SESSION, WINDOW, pane)}
     while (letter := answer[at : at + 1].decode("latin-1")) in rows:
-        row, at = _record(answer, at + 1, records[letter])
+        row, at = read_record(answer, at + 1, records[letter])
         rows[letter].append(row)
     sections = dict(_sections(answer, at, mark))
     if read_process(sections.pop("end", b"")) != before:
@@ -63,7 +63,7 @@ def read_survey(answer: bytes, mark: str, *, pane: Record) -> Survey:
 
 def read_revisit(answer: bytes, mark: str) -> tuple[ServerProcess, Mapping[str, bytes], Mapping[str, bytes]]:
     """Take the answer to `formats.revisit` apart: who answered, settings by id, scrollback by pane."""
-    before, at = _greeting(answer, mark)
+    before, at = read_greeting(answer, mark)
     settings, scrollback = {}, {}
     for name, text in _sections(answer, at, mark):
         if name.startswith("scroll "):
@@ -153,7 +153,8 @@ def _unescape_one(match: re.Match[bytes]) -> bytes:
     return bytes([int(body, 8) & 0xFF]) if len(body) == 3 else _CONTROL.get(body, body)
 
 
-def _greeting(answer: bytes, mark: str) -> tuple[ServerProcess, int]:
+def read_greeting(answer: bytes, mark: str) -> tuple[ServerProcess, int]:
+    """Return who began to answer, and where the rest of the answer begins; anything else is `Garbled`."""
     start = f"{mark} begin ".encode()
     end = answer.find(b"\n")
     if not answer.startswith(start) or end < 0:
@@ -185,7 +186,8 @@ def moment(seconds: str | bytes) -> datetime:
         raise Garbled(f"{seconds[:20]!r} stands where a moment should") from error
 
 
-def _record(answer: bytes, at: int, record: Record) -> tuple[Row, int]:
+def read_record(answer: bytes, at: int, record: Record) -> tuple[Row, int]:
+    """Return the record that begins there, behind its letter, and where the next one does; else it is `Garbled`."""
     bar = answer.find(b"|", at)
     words = answer[at:bar].decode("latin-1").split(" ")
     if bar < 0 or len(words) != len(record.words):
