@@ -11,10 +11,11 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from os.path import basename, isabs, join
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
+from perdure.agents._calls import Call, detail_of
 from perdure.agents._case import About, Candidate, Case, Trace, hook_records
 from perdure.agents._json import mapping, text
 from perdure.agents._options import Argument
@@ -22,8 +23,12 @@ from perdure.agents._program import head_of
 from perdure.agents._spec import Ordinary
 from perdure.agents._yargs import plain
 from perdure.model.identity import Evidence, Identity
+from perdure.model.observation import Reading
 from perdure.model.process import Process
 from perdure.ports import HostView, Sighting
+
+if TYPE_CHECKING:
+    from perdure.agents._told import Sign
 
 #: SessionEnd reasons after which the process lives on in another conversation.
 _MOVED_ON = frozenset({"clear", "resume"})
@@ -68,6 +73,10 @@ class Store:
     @abstractmethod
     def started_in(self, chat: Chat) -> str | None:
         """Return the project it is of."""
+
+    @abstractmethod
+    def own_directories(self) -> list[str]:
+        """Return where the project's conversations are written."""
 
     def switched_to(self, conversation: str, since: datetime) -> list[Candidate]:
         """Return conversations the process may have gone on to since its last hook record, which named this one."""
@@ -124,22 +133,35 @@ class Kin(Ordinary):
         found = [each.values[-1] for each in self.arguments(process) if each.name == name and each.values]
         return found[-1] if found else None
 
-    def workers(self, sighting: Sighting) -> list[Process]:
-        """Return the agent's process and those that run the same command line below it."""
-        found = [sighting.process]
-        for process in sighting.tree:
+    def workers(self, process: Process, tree: Sequence[Process]) -> list[Process]:
+        """Return the agent's process and those of its pane that run the same command line below it."""
+        found = [process]
+        for each in tree:
             above = found[-1]
-            if (
-                process.ppid == above.pid
-                and self.score(process)
-                and self._words(process.argv) == self._words(above.argv)
-            ):
-                found.append(process)
+            if each.ppid == above.pid and self.score(each) and self._words(each.argv) == self._words(above.argv):
+                found.append(each)
         return found
 
     def identify(self, sighting: Sighting, host: HostView) -> Sequence[Identity]:
         """Return the conversation by hook record, by the command line, then those written in its project."""
         return _Search(self, sighting, host).identities()
+
+    # -- what it says itself ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def sign(self, record: Mapping[str, Any]) -> Sign | None:
+        """Return what a hook record means, None when nothing."""
+
+    def told(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[Reading]:
+        """Return what its hooks say."""
+        from perdure.agents._told import by_hooks  # nothing a save needs
+
+        return by_hooks(self.name, self.workers(process, tree), host, self.sign)
+
+    def telling(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[str]:
+        """Return where the conversations of its project are written."""
+        cwds = dict.fromkeys(worker.cwd for worker in reversed(self.workers(process, tree)) if worker.cwd)
+        return self.store(process, [*cwds], host).own_directories()
 
 
 class _Search:
@@ -149,7 +171,7 @@ class _Search:
         self._kin = kin
         self._process = sighting.process
         self._host = host
-        self._workers = kin.workers(sighting)
+        self._workers = kin.workers(sighting.process, sighting.tree)
         directories = dict.fromkeys(worker.cwd for worker in reversed(self._workers) if worker.cwd)
         self._store = kin.store(sighting.process, [*directories], host)
         self._options = {argument.name for argument in kin.arguments(sighting.process)}
@@ -244,8 +266,17 @@ def said(parts: Iterable[Mapping[str, Any]]) -> str:
 
 def called(parts: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Return id and name of the tools that are called."""
-    calls = [mapping(part.get("functionCall")) for part in parts]
-    return [(text(call.get("id")) or "", text(call.get("name")) or "?") for call in calls if call]
+    return [(id, name) for id, (name, _) in calls_in(parts)]
+
+
+def calls_in(parts: Iterable[Mapping[str, Any]]) -> list[tuple[str, Call]]:
+    """Return the calls by their ids: the tools' names, and what they are called with."""
+    found = [mapping(part.get("functionCall")) for part in parts]
+    return [
+        (text(call.get("id")) or "", (text(call.get("name")) or "?", detail_of(call.get("args"))))
+        for call in found
+        if call
+    ]
 
 
 def answered(parts: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:

@@ -15,7 +15,7 @@ from perdure.agents._homes import every_home, home_of, profile_of
 from perdure.agents._json import decode_object, one_line, text
 from perdure.agents._records import every_record, moment, turn
 from perdure.agents._spec import Ordinary
-from perdure.model.agent import ID, LAST, PROMPT, AgentSpec, ScreenRule
+from perdure.model.agent import ID, LAST, PROMPT, TITLE, AgentSpec, ScreenRule
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Process
 from perdure.ports import AgentAdapter, HostView, Sighting
@@ -48,12 +48,15 @@ SPEC = AgentSpec(
         ),
         ScreenRule(id="busy.spinner", match=r"^[⠀-⣿] thinking… \(\d+ s, ", region=LAST, state="busy"),
         ScreenRule(id="idle.prompt", match=r"^you ▸(?: |$)", region=LAST, state="idle"),
+        ScreenRule(id="busy.title", match=r"^[⠀-⣿] .+ · simulant$", region=TITLE, state="busy"),
     ),
 )
 
 
 class Simulant(Ordinary):
     """The simulated agent, by its own registry first."""
+
+    title_tells = True
 
     def __init__(self) -> None:
         super().__init__("simulant", SPEC)

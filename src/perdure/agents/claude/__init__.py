@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perdure.agents._opening import opening
 from perdure.agents.claude import argv, details
-from perdure.agents.claude.home import find_transcript, homes
+from perdure.agents.claude.home import find_transcript, homes, registry_path
 from perdure.agents.claude.identity import Search
 from perdure.agents.claude.transcript import turns
 from perdure.model.agent import PROMPT
 from perdure.model.identity import AgentDetails, Identity
+from perdure.model.observation import Reading
 from perdure.model.process import Command, Process
 from perdure.model.screen import Screen, ScreenReading
 from perdure.ports import AgentAdapter, HostView, Sighting
@@ -55,6 +56,8 @@ class Claude:
     same_directory = False
     environment = _ENVIRONMENT
     signs = _SIGNS
+    #: Older versions turn a wheel in it while busy, and only then.
+    title_tells = True
 
     def score(self, process: Process) -> float:
         """Return 1 for the program itself, less for a script of its name, 0 for `-p` runs and subcommands."""
@@ -95,6 +98,18 @@ class Claude:
             if path is not None:
                 yield from turns(path, host)
                 return
+
+    # -- what it says itself ------------------------------------------------------------------------------------
+
+    def told(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[Reading]:
+        """Return what the registry says, else what its hooks do."""
+        from perdure.agents.claude.told import told  # nothing a save needs
+
+        return told(self.name, process, host)
+
+    def telling(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[str]:
+        """Return its registry entry, which names the conversation too."""
+        return (registry_path(process, host),)
 
 
 ADAPTER: AgentAdapter = Claude()

@@ -31,9 +31,14 @@ def profile(process: Process, host: HostView) -> str | None:
     return None if host.physical(home) == host.physical(join(host.home, ".claude")) else basename(home)
 
 
+def registry_path(process: Process, host: HostView) -> str:
+    """Return where this process says that it lives, which conversation it is in and what it is doing."""
+    return join(config_home(process, host), "sessions", f"{process.pid}.json")
+
+
 def read_registry(process: Process, host: HostView) -> tuple[dict[str, object] | None, str]:
     """Return the live registry entry of this very process, and in words why it counts or does not."""
-    raw = host.read(join(config_home(process, host), "sessions", f"{process.pid}.json"))
+    raw = host.read(registry_path(process, host))
     if raw is None:
         return None, "no registry entry for this process"
     entry = decode_object(raw)

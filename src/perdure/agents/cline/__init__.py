@@ -18,6 +18,7 @@ from perdure.agents.cline import sessions
 from perdure.agents.cline.sessions import Entered, Session
 from perdure.model.agent import ID, AgentSpec
 from perdure.model.identity import AgentDetails, Evidence, Identity
+from perdure.model.observation import Reading
 from perdure.model.process import Process
 from perdure.model.screen import Screen, ScreenReading
 from perdure.ports import AgentAdapter, HostView, Sighting
@@ -151,6 +152,20 @@ class Cline(Ordinary):
     def options(self, process: Process) -> dict[str, str]:
         """Return the values a command line gives to options."""
         return {each.name: each.values[-1] for each in self.arguments(process) if each.name and each.values}
+
+    # -- what it says itself ------------------------------------------------------------------------------------
+
+    def told(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[Reading]:
+        """Return the status of the session that the log says it is in."""
+        from perdure.agents.cline.told import told  # nothing a save needs
+
+        return told(process, self.options(process), host)
+
+    def telling(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[str]:
+        """Return the file of its session, and the log."""
+        from perdure.agents.cline.told import telling  # nothing a save needs
+
+        return telling(process, self.options(process), host)
 
 
 class _Search:

@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct, json
 
+from perdure.agents._calls import Call, all_of, detail_of, details_of, is_recent, names_of
 from perdure.agents._json import count, decode_object, mapping, text
 from perdure.agents._records import FIRST_WINDOW, LAST_WINDOW, Record, moment, newest_first, turn
 from perdure.model.process import Process
@@ -127,12 +128,16 @@ def began_at(id: str) -> datetime | None:
     return moment(int(number)) if number.isascii() and number.isdigit() and len(number) < 16 else None
 
 
+def log_path(process: Process, data: str, host: HostView) -> str:
+    """Return the log a process writes, with all others."""
+    held = (path for path in host.open_files(process.pid) if basename(path) == "cline.log")
+    return next(held, None) or process.environ.get("CLINE_LOG_PATH") or join(data, "logs", "cline.log")
+
+
 def entered(process: Process, data: str, host: HostView) -> Entered | None:
     """Return what the log tells last of a process, None when it tells nothing."""
     others: set[str] = set()
-    held = (path for path in host.open_files(process.pid) if basename(path) == "cline.log")
-    path = next(held, None) or process.environ.get("CLINE_LOG_PATH") or join(data, "logs", "cline.log")
-    for record in newest_first(path, host, only=b'"session.st'):
+    for record in newest_first(log_path(process, data, host), host, only=b'"session.st'):
         event, at = record.get("event"), moment(record.get("time"))
         session = text(mapping(record.get("properties")).get("sessionId"))
         if event not in (_STARTED, _STOPPED) or session is None or at is None:
@@ -198,6 +203,8 @@ def _typed(said: str | None) -> str | None:
 def turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
     """Yield the turns in order, then those of its sub-agents, each with its id."""
     yield from _turns(path, None, host)
+    if is_recent(host):
+        return
     for name in sorted(host.names(dirname(path))):
         if name.startswith("agent_") and name.endswith(_MESSAGES):
             yield from _turns(join(dirname(path), name), name.removesuffix(_MESSAGES), host)
@@ -205,25 +212,43 @@ def turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
 
 def _turns(path: str, agent: str | None, host: HostView) -> Iterator[dict[str, object]]:
     messages = (decode_object(host.read(path, limit=_MOST_READ)) or {}).get("messages")
+    tools: dict[str, Call] = {}
     for message in messages if isinstance(messages, list) else ():
-        yield from _said(mapping(message), agent)
+        yield from _said(mapping(message), agent, tools)
 
 
-def _said(message: Record, agent: str | None) -> Iterator[dict[str, object]]:
+def _said(message: Record, agent: str | None, tools: dict[str, Call]) -> Iterator[dict[str, object]]:
     role, content, at = message.get("role"), message.get("content"), moment(message.get("ts"))
     blocks = [mapping(block) for block in content] if isinstance(content, list) else [{"type": "text", "text": content}]
     if role not in ("user", "assistant"):
         return
     said = "\n".join(part for block in blocks if block.get("type") == "text" and (part := text(block.get("text"))))
-    called = ", ".join(text(block.get("name")) or "?" for block in blocks if block.get("type") == "tool_use")
+    called = [_call(block, tools) for block in blocks if block.get("type") == "tool_use"]
     metrics = mapping(message.get("metrics"))
     tokens = count(metrics.get("inputTokens")) + count(metrics.get("outputTokens"))
     own = _typed(said) if role == "user" else said
     if own or called:
-        yield turn(str(role), own, tool=called or None, tokens=tokens or None, time=at, agent=agent)
+        names, details = names_of(called), details_of(called)
+        yield turn(str(role), own, tool=names, detail=details, tokens=tokens or None, time=at, agent=agent)
     for block in blocks:
         if block.get("type") == "tool_result":
-            yield turn("tool", _result(block.get("content")), tool=text(block.get("name")), time=at, agent=agent)
+            detail = tools.get(text(block.get("tool_use_id")) or "", ("", None))[1]
+            result, name, failed = _result(block.get("content")), text(block.get("name")), _failed(block)
+            yield turn("tool", result, tool=name, detail=detail, failed=failed, time=at, agent=agent)
+
+
+def _call(block: Record, tools: dict[str, Call]) -> Call:
+    call = (text(block.get("name")) or "?", detail_of(block.get("input")))
+    tools[text(block.get("id")) or ""] = call
+    return call
+
+
+def _failed(block: Record) -> bool | None:
+    """An answer is a list of what became of each thing that was asked for."""
+    if block.get("is_error"):
+        return True
+    parts = [mapping(part) for part in block["content"]] if isinstance(block.get("content"), list) else []
+    return all_of(None if not isinstance(part.get("success"), bool) else not part["success"] for part in parts)
 
 
 def _result(content: object) -> str | None:

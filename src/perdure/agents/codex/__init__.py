@@ -13,6 +13,7 @@ from perdure.agents.codex.identity import Launch, Search
 from perdure.agents.codex.rollout import is_packed, turns, turns_of
 from perdure.model.agent import ID, PROMPT, AgentSpec
 from perdure.model.identity import AgentDetails, Identity
+from perdure.model.observation import Reading
 from perdure.model.process import Command, Process
 from perdure.model.screen import Screen, ScreenReading
 from perdure.ports import AgentAdapter, HostView, Sighting
@@ -98,6 +99,9 @@ _SPEC = AgentSpec(
 class Codex(Ordinary):
     """The Codex CLI: its own program, found below the script that npm starts."""
 
+    #: A wheel turns in it while busy; when somebody is asked, it says that instead.
+    title_tells = True
+
     def __init__(self) -> None:
         super().__init__("codex", _SPEC)
 
@@ -146,6 +150,20 @@ class Codex(Ordinary):
         if transcript is None:
             return turns_of(conversation, host) if self.is_conversation(conversation) else iter(())
         return iter(()) if is_packed(transcript) else turns(transcript, host)
+
+    # -- what it says itself ------------------------------------------------------------------------------------
+
+    def told(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[Reading]:
+        """Return what the rollout of its own thread says; with a daemon only the title tells."""
+        from perdure.agents.codex.told import told  # nothing a save needs
+
+        return told(process, host)
+
+    def telling(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[str]:
+        """Return its thread's rollout, and where threads are loaded and left."""
+        from perdure.agents.codex.told import telling  # nothing a save needs
+
+        return telling(process, host)
 
 
 ADAPTER: AgentAdapter = Codex()

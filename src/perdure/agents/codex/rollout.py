@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from os.path import dirname
 
+from msgspec import Struct
+
 from perdure.agents import _records
+from perdure.agents._calls import Call, detail_of, failed_by, is_recent
 from perdure.agents._json import count, decode_object, mapping, text
 from perdure.agents._records import Record, moment
 from perdure.agents.codex.home import find_rollout, header, homes
@@ -20,7 +23,7 @@ from perdure.ports import HostView
 _NOT_TYPED = ("<", "# AGENTS.md instructions")
 _CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "mcp_tool_call", "web_search_call"})
 _RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
-_OVER = frozenset({"task_complete", "turn_aborted"})
+_STARTED, _OVER = "task_started", frozenset({"task_complete", "turn_aborted"})
 #: Forks of forks that are followed to where they began.
 _DEEPEST = 16
 
@@ -45,13 +48,31 @@ def last_in(path: str, host: HostView) -> str | None:
     return text(header(path, host).get("cwd"))
 
 
+class LastTurn(Struct, frozen=True, kw_only=True):
+    """How far the last turn of a thread has come."""
+
+    #: What the record is called that tells.
+    event: str
+    at: datetime | None
+    #: It has begun and not ended.
+    running: bool
+    failed: bool
+
+
+def last_turn(path: str, host: HostView) -> LastTurn | None:
+    """Return what is written of a thread's last turn, None when there was none."""
+    for record in _records.newest_first(path, host):
+        payload = payload_of(record, "event_msg")
+        event = text(payload.get("type"))
+        if event is not None and (event == _STARTED or event in _OVER):
+            return LastTurn(event=event, at=_time(record), running=event == _STARTED, failed=bool(payload.get("error")))
+    return None
+
+
 def is_mid_turn(path: str, host: HostView) -> bool:
     """Return whether the last turn of a thread has begun and not ended."""
-    for record in _records.newest_first(path, host):
-        event = text(payload_of(record, "event_msg").get("type"))
-        if event == "task_started" or event in _OVER:
-            return event == "task_started"
-    return False
+    turn = last_turn(path, host)
+    return turn is not None and turn.running
 
 
 def prompt_text(item: Record) -> str | None:
@@ -81,6 +102,9 @@ def ancestors(meta: Record, home: str, host: HostView) -> Iterator[tuple[str, st
 
 def turns(path: str, host: HostView) -> Iterator[Turn]:
     """Yield the turns of a thread, those it took over from the threads it was forked from first, then its sub-agents'."""
+    if is_recent(host):
+        yield from _turns(_records_of(path, host, None), None, [])
+        return
     meta, home = header(path, host), _home_of(path)
     # Older versions copied the history into the fork: only one that says where its history ends is without it.
     if meta.get("history_base"):
@@ -121,12 +145,13 @@ def _records_of(path: str, host: HostView, end: int | None) -> Iterator[Record]:
 def _turns(records: Iterator[Record], agent: str | None, spawned: list[str]) -> Iterator[Turn]:
     """Yield turns, an answer once its tokens are known; note in `spawned` which sub-agents were begun."""
     held: list[Turn] = []
-    tools: dict[str, str] = {}
+    tools: dict[str, Call] = {}
     for record in records:
         usage = payload_of(record, "token_usage_record").get("usage")
         if usage is not None:
             _count(held, usage)
             continue
+        _end(held, payload_of(record, "event_msg"))
         turn = _turn(record, tools, agent, spawned)
         if turn is not None:
             if turn["role"] != "tool":
@@ -143,26 +168,45 @@ def _count(held: list[Turn], usage: object) -> None:
         answer["tokens"] = count(mapping(usage).get("total_tokens")) or None
 
 
-def _turn(record: Record, tools: dict[str, str], agent: str | None, spawned: list[str]) -> Turn | None:
+def _end(held: list[Turn], event: Record) -> None:
+    """Say of the last answer whether it was the last of its turn, where only the turn's end says so."""
+    last = held[-1] if held else None
+    if last is not None and last["role"] == "assistant" and last["tool"] is None and event.get("type") in _OVER:
+        last["final"] = event.get("type") == "task_complete" and not event.get("error")
+
+
+def _turn(record: Record, tools: dict[str, Call], agent: str | None, spawned: list[str]) -> Turn | None:
     time = _time(record)
     item = payload_of(record, "response_item")
     kind = item.get("type")
     if kind == "message":
         role = text(item.get("role"))
         said = _joined(item.get("content")) if role == "assistant" else prompt_text(item)
-        return _records.turn(role or "user", said, time=time, agent=agent) if said else None
+        if said is None and (skill := _skill(item)):
+            return _records.turn("system", skill, time=time, agent=agent)
+        phase = text(item.get("phase"))
+        final = None if phase is None else phase == "final_answer"
+        return _records.turn(role or "user", said, time=time, agent=agent, final=final) if said else None
     if kind in _CALLS:
         name = text(item.get("name")) or str(kind).removesuffix("_call")
-        tools[text(item.get("call_id")) or ""] = name
-        return _records.turn("assistant", None, tool=name, time=time, agent=agent)
+        given = next((item[key] for key in ("arguments", "input", "action") if item.get(key)), None)
+        tools[text(item.get("call_id")) or ""] = (name, detail_of(given))
+        return _records.turn("assistant", None, tool=name, detail=detail_of(given), time=time, agent=agent)
     if kind in _RESULTS:
-        name = tools.get(text(item.get("call_id")) or "", "?")
+        name, detail = tools.get(text(item.get("call_id")) or "", ("?", None))
         said = _output(item.get("output"))
         if name == "spawn_agent" and (begun := text((decode_object(said.encode()) or {}).get("agent_id"))):
             spawned.append(begun)
-        return _records.turn("tool", said, tool=name, time=time, agent=agent)
+        failed = failed_by(said, above=True)
+        return _records.turn("tool", said, tool=name, detail=detail, failed=failed, time=time, agent=agent)
     said = _told(record)
     return _records.turn("system", said, time=time, agent=agent) if said else None
+
+
+def _skill(item: Record) -> str | None:
+    """A skill that a person asked for by name: what it says is put before the model in the person's place."""
+    said = _joined(item.get("content")) if item.get("role") == "user" else None
+    return said if said is not None and said.startswith("<skill>") else None
 
 
 def _told(record: Record) -> str | None:

@@ -21,6 +21,7 @@ from perdure.agents._urls import host_of
 from perdure.agents.copilot import events, files
 from perdure.model.agent import ID, PROMPT, AgentSpec
 from perdure.model.identity import AgentDetails, Evidence, Identity
+from perdure.model.observation import Reading
 from perdure.model.process import Process
 from perdure.model.screen import Screen, ScreenReading
 from perdure.ports import AgentAdapter, HostView, Sighting
@@ -222,6 +223,39 @@ class Copilot(Ordinary):
 
         return read_screen(self.name, screen)
 
+    # -- what it says itself ------------------------------------------------------------------------------------
+
+    def told(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[Reading]:
+        """Return what the events of the conversation in sight and its hooks say."""
+        from perdure.agents.copilot.told import told  # nothing a save needs
+
+        home, logs = self.home(process, host), self.logs(process, host)
+        return told(self.name, self.chain(process, tree), home, logs, host)
+
+    def telling(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[str]:
+        """Return its logs, which tell what is in sight, and the events of that."""
+        from perdure.agents.copilot.told import in_sight  # nothing a save needs
+
+        chain, logs = self.chain(process, tree), self.logs(process, host)
+        conversation = in_sight(chain, logs, host)
+        own = [path for each in chain if (path := files.log(each, logs, host)) is not None]
+        if conversation is None:
+            return own
+        return [*own, join(files.folder(self.home(process, host), conversation), files.EVENTS)]
+
+    def chain(self, process: Process, tree: Sequence[Process]) -> list[Process]:
+        """Return the process and those of its pane it has started itself anew as, the one that is at work first."""
+        chain = [process]
+        for each in tree:
+            if each.ppid == chain[0].pid and self.score(each):
+                chain.insert(0, each)
+        return chain
+
+    def logs(self, process: Process, host: HostView) -> str:
+        """Return the directory a process keeps its logs in."""
+        chosen = self.chosen(process, "--log-dir") or join(self.home(process, host), "logs")
+        return chosen if isabs(chosen) else join(process.cwd or "/", chosen)
+
     def home(self, process: Process, host: HostView) -> str:
         """Return the directory a process keeps its conversations in."""
         return files.config_home(process, self.chosen(process, "--config-dir"), host)
@@ -242,15 +276,7 @@ class _Search:
         self._host = host
         self._home = copilot.home(sighting.process, host)
         self._case = Case(copilot.name, self._about, profile=files.profile(self._home, host))
-        self._chain = self._restarted(sighting.tree)
-
-    def _restarted(self, tree: Sequence[Process]) -> list[Process]:
-        """The process and those it has started itself anew as, the one that is at work first."""
-        chain = [self._process]
-        for process in tree:
-            if process.ppid == chain[0].pid and self._copilot.score(process):
-                chain.insert(0, process)
-        return chain
+        self._chain = copilot.chain(sighting.process, sighting.tree)
 
     def identities(self) -> Sequence[Identity]:
         """Return every identity the evidence allows, best first, the last without a conversation."""
@@ -259,8 +285,7 @@ class _Search:
     # -- what this process does now -----------------------------------------------------------------------------
 
     def _logged(self) -> list[Identity]:
-        chosen = self._copilot.chosen(self._process, "--log-dir") or join(self._home, "logs")
-        logs = chosen if isabs(chosen) else join(self._process.cwd or "/", chosen)
+        logs = self._copilot.logs(self._process, self._host)
         for process in self._chain:
             found = files.in_sight(process, logs, self._host)
             if found is not None and self._copilot.is_conversation(found[0]):

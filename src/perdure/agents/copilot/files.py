@@ -94,7 +94,7 @@ def opened_since(process: Process, home: str, host: HostView) -> list[str] | Non
 
 def in_sight(process: Process, logs: str, host: HostView) -> tuple[str, bool] | None:
     """Return the conversation the log of a process names last, and whether it is there still; None when none is named."""
-    path = _log(process, logs, host)
+    path = log(process, logs, host)
     window = _FIRST_WINDOW
     while path is not None:
         data = host.read(path, limit=window, tail=True) or b""
@@ -105,8 +105,8 @@ def in_sight(process: Process, logs: str, host: HostView) -> tuple[str, bool] | 
     return None
 
 
-def _log(process: Process, logs: str, host: HostView) -> str | None:
-    """The log of this very process: one it holds open, or one of its number that was begun after it."""
+def log(process: Process, logs: str, host: HostView) -> str | None:
+    """Return the log of this very process: one it holds open, or one of its number that was begun after it."""
     end = f"-{process.pid}.log"
     paths = [path for path in host.open_files(process.pid) if path.endswith(end)]
     paths = paths or [join(logs, name) for name in host.names(logs) if name.endswith(end)]

@@ -143,7 +143,7 @@ class GeminiStore(Store):
         return any(at - _LAUNCH <= each <= at for each in later)
 
     def _own_files(self) -> Iterator[tuple[datetime, str]]:
-        for directory in self._own_directories():
+        for directory in self.own_directories():
             for name in self.host.names(directory):
                 path = join(directory, name)
                 if name.startswith(_PREFIX) and name.endswith(_ENDINGS) and (at := self.host.modified_at(path)):
@@ -164,9 +164,10 @@ class GeminiStore(Store):
         """The directories of all projects, this process's own first."""
         projects = join(self.home, "tmp")
         every = (join(projects, name, "chats") for name in sorted(self.host.names(projects)))
-        return [*dict.fromkeys((*self._own_directories(), *every))]
+        return [*dict.fromkeys((*self.own_directories(), *every))]
 
-    def _own_directories(self) -> list[str]:
+    def own_directories(self) -> list[str]:
+        """Return where the project's conversations are written."""
         if self._own is None:
             self._own = self._projects()
         return self._own

@@ -19,6 +19,7 @@ from perdure.agents.goose.log import Log, find_log, sessions
 from perdure.agents.goose.store import Session
 from perdure.model.agent import ID, AgentSpec
 from perdure.model.identity import AgentDetails, Evidence, Identity
+from perdure.model.observation import Reading
 from perdure.model.process import Command, Process
 from perdure.model.screen import Screen, ScreenReading
 from perdure.ports import AgentAdapter, HostView, Sighting
@@ -160,6 +161,20 @@ class Goose(Ordinary):
         from perdure.agents.goose.screen import read_screen  # dear, and nothing a save needs
 
         return read_screen(self.name, screen)
+
+    # -- what it says itself ------------------------------------------------------------------------------------
+
+    def told(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[Reading]:
+        """Return who has the last word in the session that its own log names."""
+        from perdure.agents.goose.told import told  # nothing a save needs
+
+        return told(process, host)
+
+    def telling(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[str]:
+        """Return its log, and the database."""
+        from perdure.agents.goose.told import telling  # nothing a save needs
+
+        return telling(process, host)
 
 
 class _Search:

@@ -23,6 +23,7 @@ from perdure.agents.hermes import store
 from perdure.agents.hermes.store import Session
 from perdure.model.agent import ID, AgentSpec
 from perdure.model.identity import AgentDetails, Evidence, Identity
+from perdure.model.observation import Reading
 from perdure.model.process import Command, Process
 from perdure.model.screen import Screen, ScreenReading
 from perdure.ports import AgentAdapter, HostView, Sighting
@@ -115,6 +116,9 @@ def _grammar() -> Grammar:
 class Hermes(Ordinary):
     """Hermes at work with a person, as `hermes` or `hermes chat`."""
 
+    #: That of the terminal interface; the classic one sets none.
+    title_tells = True
+
     def __init__(self) -> None:
         super().__init__("hermes", SPEC)
 
@@ -188,6 +192,19 @@ class Hermes(Ordinary):
 
         return read_screen(self.name, screen)
 
+    # -- what it says itself ------------------------------------------------------------------------------------
+
+    def told(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[Reading]:
+        """Return what its hooks say."""
+        from perdure.agents._told import by_hooks  # nothing a save needs
+        from perdure.agents.hermes.told import sign
+
+        return by_hooks(self.name, _hooking(process, tree), host, sign)
+
+    def telling(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[str]:
+        """Return nothing: its database is written to whatever any of its processes does."""
+        return ()
+
 
 class _Search:
     """One look at one process."""
@@ -217,9 +234,7 @@ class _Search:
         return [self._case.claim(each, evidence, certain=alone) for each in found]
 
     def _hooked(self) -> list[Identity]:
-        # The gateway of the terminal interface runs its hooks; what tools start below it has nothing to say here.
-        own = (self._process, *(each for each in self._tree if _GATEWAY in each.argv[:4]))
-        records = hook_records(self._hermes.name, own, self._host)
+        records = hook_records(self._hermes.name, _hooking(self._process, self._tree), self._host)
         claim = next(iter(self._case.hooked(records, self._trace)), None)
         if claim is None or claim.conversation is None:
             return []
@@ -332,6 +347,11 @@ class _Search:
             # It goes on under any id it is given, and keeps nothing under one that does not exist.
             return About(prompted=False if store.is_readable(self._database, self._host) else None)
         return About(prompted=session.messages > 0, home=None if self._is_here(session) else session.cwd)
+
+
+def _hooking(process: Process, tree: Sequence[Process]) -> list[Process]:
+    """The processes that run its hooks: with the terminal interface its gateway. What tools start has nothing to say."""
+    return [process, *(each for each in tree if _GATEWAY in each.argv[:4])]
 
 
 def _closed_since(session: Session, since: datetime) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from perdure.agents._screens import judge
-from perdure.model.agent import ScreenRule
+from perdure.model.agent import TITLE, ScreenRule
 from perdure.model.screen import Screen, ScreenReading
 
 _RULE = re.compile(r"─{20,}")
@@ -65,6 +65,8 @@ RULES = (
     ScreenRule(id="viewer.tui", region="tui-panel", match=r"· q close\b"),
     ScreenRule(id="idle.tui", region="tui-status", match=r"^ready$", state="idle"),
     ScreenRule(id="busy.tui", region="tui-status", match=r"…", state="busy"),
+    # Its other signs say less than the screen: a question of its own and a failed turn look like rest.
+    ScreenRule(id="busy.title", region=TITLE, match=r"^⏳[\ufe0e\ufe0f]? ", state="busy"),
 )
 
 

@@ -25,6 +25,7 @@ from perdure.agents.opencode import store
 from perdure.agents.opencode.store import Session
 from perdure.model.agent import ID, PROMPT, AgentSpec
 from perdure.model.identity import AgentDetails, Evidence, Identity
+from perdure.model.observation import Reading
 from perdure.model.process import Process
 from perdure.model.screen import Screen, ScreenReading
 from perdure.ports import AgentAdapter, HostView, Sighting
@@ -187,6 +188,19 @@ class OpenCode(Ordinary):
         from perdure.agents.opencode.screen import read_screen  # dear, and nothing a save needs
 
         return read_screen(self.name, screen)
+
+    # -- what it says itself ------------------------------------------------------------------------------------
+
+    def told(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[Reading]:
+        """Return what its plugin says."""
+        from perdure.agents._told import by_hooks  # nothing a save needs
+        from perdure.agents.opencode.told import sign
+
+        return by_hooks(self.name, [process], host, sign)
+
+    def telling(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[str]:
+        """Return nothing: its database is written to whatever any of its processes does."""
+        return ()
 
 
 class _Search:

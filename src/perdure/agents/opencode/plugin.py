@@ -47,7 +47,7 @@ function take({ type, properties }) {
   } else if (type === "session.status" && sessionID === current && properties.status.type !== status) {
     status = properties.status.type
     keep(type, { status })
-  } else if (/^permission\\.(asked|replied)$/.test(type) && root(sessionID) === current) {
+  } else if (/^(permission|question)\\.(asked|replied|rejected)$/.test(type) && root(sessionID) === current) {
     keep(type, {})
   }
 }

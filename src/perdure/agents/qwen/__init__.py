@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from os.path import isabs, join
+from typing import TYPE_CHECKING, Any
 
 from perdure.agents._json import decode_object, mapping, one_line, text
 from perdure.agents._kin import Kin, home_of, profile_of
@@ -21,6 +22,9 @@ from perdure.model.identity import AgentDetails, Identity
 from perdure.model.process import Process
 from perdure.model.screen import Screen, ScreenReading
 from perdure.ports import AgentAdapter, HostView
+
+if TYPE_CHECKING:
+    from perdure.agents._told import Sign
 
 _USUAL_HOME = ".qwen"
 
@@ -186,6 +190,12 @@ class Qwen(Kin):
         from perdure.agents.qwen.screen import read_screen  # dear, and nothing a save needs
 
         return read_screen(self.name, screen)
+
+    def sign(self, record: Mapping[str, Any]) -> Sign | None:
+        """Return what a hook record means, None when nothing."""
+        from perdure.agents._told import common_sign  # nothing a save needs
+
+        return common_sign(record)
 
 
 def _runtime_home(process: Process, host: HostView) -> str:

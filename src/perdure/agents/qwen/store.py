@@ -51,7 +51,7 @@ class QwenStore(Store):
         """Return a conversation by its id, whichever project it is of."""
         projects = join(self.home, "projects")
         every = (join(projects, name, "chats") for name in sorted(self.host.names(projects)))
-        for directory in dict.fromkeys((*self._own_directories(), *every)):
+        for directory in dict.fromkeys((*self.own_directories(), *every)):
             path = join(directory, conversation + _ENDING)
             written = self.host.modified_at(path)
             if written is not None and self.host.size(path):
@@ -83,12 +83,13 @@ class QwenStore(Store):
         """Return the project it is of."""
         return text(first_line(chat.path, self.host).get("cwd")) if chat.path else None
 
-    def _own_directories(self) -> list[str]:
+    def own_directories(self) -> list[str]:
+        """Return where the project's conversations are written."""
         return [join(self.home, "projects", slug(directory), "chats") for directory in self.directories]
 
     def _own_chats(self) -> list[Chat]:
         found = []
-        for directory in self._own_directories():
+        for directory in self.own_directories():
             for name in self.host.names(directory):
                 id, path = name.removesuffix(_ENDING), join(directory, name)
                 written = self.host.modified_at(path)
