@@ -11,7 +11,8 @@ none of this is left.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -157,6 +158,8 @@ _RUN = (
     "after"
 )
 
+_ENDED = re.compile(r"perdure: .* ended with status (\d{1,3})\.")
+
 # For a program `env` would take for a variable.
 _PLAINLY = (*SH, 'case "$1" in -*) exit 127;; esac; exec "$@"', MARK)
 # For a shell that is to stay, which may not be there any more.
@@ -189,6 +192,17 @@ def command(start: Start) -> tuple[str, ...]:
         *start.argv,
     )
     return (*SH, _PRELUDE, MARK, *words)
+
+
+def is_starting(argv: Sequence[str]) -> bool:
+    """Say whether a process is still on its way to become a pane's program: the user's shell that reads its files."""
+    return any(word in (_BECOME, _BECOME_IN_FISH, _LAY) for word in argv)
+
+
+def ended_with(lines: Sequence[str]) -> int | None:
+    """Return the status a pane says its program has ended with, None when it does not."""
+    found = (_ENDED.fullmatch(line.rstrip()) for line in reversed(lines))
+    return next((int(match[1]) for match in found if match), None)
 
 
 def _end(start: Start) -> str:

@@ -1,0 +1,329 @@
+"""Telling a pane something, and finding out whether it was taken in.
+
+    refuse? -> leave a mode -> paste -> wait until it stands there -> Enter -> confirm
+
+A text that was pasted is never pasted again: at the worst it stands in the input, and Enter is pressed once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from enum import StrEnum
+
+from msgspec import Struct
+
+from perdure.agents import Roster, agent_of
+from perdure.errors import NotFound
+from perdure.host.clock import ticking
+from perdure.host.processes import is_alive, read_processes
+from perdure.live.typed import (
+    Held,
+    Message,
+    Outlook,
+    has_moved,
+    held,
+    is_recorded,
+    is_said,
+    last_lines,
+    objection,
+    outlook,
+)
+from perdure.model.identity import Identity
+from perdure.model.process import Process
+from perdure.model.run import RunState
+from perdure.model.screen import Screen, ScreenReading, State
+from perdure.model.text import encode
+from perdure.model.wrapped import Stage, read_wrapper
+from perdure.ports import AgentAdapter, HostView, ReadsTranscripts, TellsState
+from perdure.tmux.act import Spot, leave_mode, paste, press
+from perdure.tmux.peek import Peeked, peek
+
+#: Modes that can be left without a trace; others are somebody's choosing.
+_PASSING = ("copy-mode", "view-mode")
+#: How long a text may take to show up, at most.
+_ECHO = 2.0
+#: How long a program is left alone between a paste and Enter: some take an Enter that comes at once for part of it.
+_SETTLE = 0.2
+#: After how long Enter is pressed again for a text that stands where it was.
+_AGAIN = 1.0
+_INTERVAL = 0.1
+_PLAIN = Message(text="anything")
+#: How often a transcript is read, at most: it may be long.
+_READ_EVERY = 0.5
+
+
+class Result(StrEnum):
+    """What came of a message."""
+
+    DELIVERED = "delivered"
+    #: It was typed, and nothing shows that it was taken in.
+    UNCONFIRMED = "unconfirmed"
+    #: Nothing was typed.
+    REFUSED = "refused"
+
+
+class Delivery(Struct, frozen=True, kw_only=True):
+    """What came of a message, and how that is known."""
+
+    result: Result
+    #: One sentence without its full stop.
+    why: str
+    #: Who confirms it: `transcript`, `hook`, `registry` or `screen`.
+    by: str | None = None
+    agent: str | None = None
+    #: How often Enter was pressed.
+    enters: int = 0
+    #: What the pane showed last, where it was not delivered.
+    screen: tuple[str, ...] = ()
+
+
+class Recipient(Struct, frozen=True, kw_only=True):
+    """A pane, and what is known of who is in it."""
+
+    spot: Spot
+    #: The conversation it is in, as far as that is known: its transcript confirms.
+    identity: Identity | None = None
+    #: The agent that is meant to hear it. Without it, a text would be a command for the shell that is left.
+    expected: str | None = None
+
+
+class _Look(Struct, frozen=True, kw_only=True):
+    """A pane at one moment."""
+
+    pane: Peeked
+    first: Process | None
+    adapter: AgentAdapter | None
+    process: Process | None
+    reading: ScreenReading | None
+
+
+def deliver(
+    message: Message,
+    to: Recipient,
+    *,
+    known: Roster,
+    view: HostView | None,
+    now: Callable[[], datetime],
+    pause: Callable[[float], None],
+    timeout: float,
+) -> Delivery:
+    """Tell a pane something; return within about `timeout` seconds what came of it.
+
+    `view` are the files of the pane's user, None where they are not to be read: then only the screen confirms. Raises
+    Unanswered and PerdureError when tmux does not do what it is told.
+    """
+    return _Delivering(message, to, known, view, now, pause, timeout).run()
+
+
+class _Delivering:
+    def __init__(
+        self,
+        message: Message,
+        to: Recipient,
+        known: Roster,
+        view: HostView | None,
+        now: Callable[[], datetime],
+        pause: Callable[[float], None],
+        timeout: float,
+    ) -> None:
+        self._message = message
+        self._to = to
+        self._known = known
+        self._view = view
+        self._now = now
+        self._pause = pause
+        self._deadline = ticking() + timeout
+        self._sent_at = now()
+        self._enters = 0
+        self._agent: AgentAdapter | None = None
+        self._process: Process | None = None
+        self._before: _Look | None = None
+        self._was_busy = False
+        self._read_at = 0.0
+
+    def run(self) -> Delivery:
+        before = self._look()
+        if before is None:
+            return self._is(Result.REFUSED, "it is not there any more")
+        self._agent, self._process = before.adapter, before.process
+        if why := self._refusal(before):
+            return self._is(Result.REFUSED, why, look=before)
+        if before.pane.mode:
+            leave_mode(self._to.spot)
+            before = self._look() or before
+        self._before, self._was_busy = before, self._is_busy(before)
+        try:
+            return self._tell(before)
+        except NotFound:
+            return self._is(Result.UNCONFIRMED, "it was gone before all was typed")
+
+    def _refusal(self, look: _Look) -> str:
+        told, expected = self._message, self._to.expected
+        if look.pane.is_dead:
+            return "its program has ended, and nobody reads what is typed"
+        wrapped = read_wrapper(look.first.argv) if look.first is not None else None
+        if wrapped is not None and wrapped.stage is Stage.PRELUDE and not told.keys:
+            return "it waits to be started, which Enter does (--key Enter), and would not hear the text"
+        if expected is not None and look.adapter is None and not told.anyway and not told.keys:
+            return f"{expected} has ended, and the shell that is left would run the text as a command"
+        if look.pane.mode and look.pane.mode not in _PASSING:
+            return f"it is in {look.pane.mode}, where keys mean something else"
+        return objection(look.reading, told)
+
+    def _tell(self, before: _Look) -> Delivery:
+        told, spot = self._message, self._to.spot
+        if not told.text:
+            press(spot, told.keys)
+            return self._watch_keys(before)
+        self._sent_at = self._now()
+        paste(spot, encode(told.text))
+        typed, look = self._await_echo(before)
+        if told.keys or told.enter:
+            self._pause(_SETTLE)
+            look = self._look()
+            if why := self._unexpected(look, before):
+                return self._is(Result.UNCONFIRMED, f"{why}: the text was typed, and Enter was not pressed", look=look)
+            self._press(told.keys or ("Enter",))
+        elif typed is not None:
+            return self._is(Result.DELIVERED, "it stands in the pane", by="screen", look=look)
+        if before.adapter is None or not (told.keys or told.enter):
+            return self._watch_echo(before, typed)
+        return self._confirm(before, typed)
+
+    def _press(self, keys: tuple[str, ...]) -> None:
+        press(self._to.spot, keys)
+        self._enters += keys.count("Enter")
+
+    def _unexpected(self, look: _Look | None, before: _Look) -> str:
+        """Why Enter must not be pressed any more, "" when it may."""
+        if look is None or look.pane.is_dead or self._has_ended():
+            return "its program ended just then"
+        if look.pane.mode:
+            return f"somebody went into {look.pane.mode} just then"
+        came_up = objection(look.reading, _PLAIN) and not objection(before.reading, _PLAIN)
+        return "something else came up just then" if came_up else ""
+
+    def _await_echo(self, before: _Look) -> tuple[Held | None, _Look | None]:
+        """Wait until the text stands in the pane, twice at the same place, or it has had its time."""
+        last: Held | None = None
+        until = min(self._deadline, ticking() + _ECHO)
+        while True:
+            look = self._look()
+            if look is None:
+                return last, None
+            found = held(self._message.text, look.pane.lines, before.pane.lines)
+            if (found is not None and found == last) or ticking() >= until:
+                return found, look
+            last = found
+            self._pause(_INTERVAL)
+
+    def _watch_keys(self, before: _Look) -> Delivery:
+        while True:
+            self._pause(_INTERVAL)
+            look = self._look()
+            if look is None or look.pane.is_dead or has_moved(before.pane.lines, look.pane.lines):
+                return self._is(Result.DELIVERED, "the pane answered to the keys", by="screen", look=look)
+            if ticking() >= self._deadline:
+                return self._is(Result.UNCONFIRMED, "the keys were pressed, and the pane shows nothing new", look=look)
+
+    def _watch_echo(self, before: _Look, typed: Held | None) -> Delivery:
+        """A shell or a program nobody knows: that the text is shown is all there is to see."""
+        while True:
+            look = self._look()
+            if typed is None and look is not None:
+                typed = held(self._message.text, look.pane.lines, before.pane.lines)
+            if typed is not None:
+                return self._is(Result.DELIVERED, "the pane showed the text", by="screen", look=look)
+            if look is None or ticking() >= self._deadline:
+                return self._is(Result.UNCONFIRMED, "it was typed, and the pane does not show it", look=look)
+            self._pause(_INTERVAL)
+
+    def _confirm(self, before: _Look, typed: Held | None) -> Delivery:
+        """Wait until somebody says that an agent has taken the text in."""
+        entered, was = ticking(), Outlook.UNKNOWN
+        while True:
+            if by := self._told():
+                return self._is(Result.DELIVERED, f"its {by} says so", by=by)
+            look = self._look()
+            if look is None or look.pane.is_dead or self._has_ended():
+                return self._is(Result.UNCONFIRMED, "it was typed, and then the agent ended", look=look)
+            seen = outlook(before.reading, typed, look.pane.lines, look.reading)
+            # What is redrawn is gone for a moment: twice is gone.
+            if seen is Outlook.STARTED or (seen is Outlook.GONE and was is Outlook.GONE):
+                return self._is(Result.DELIVERED, "it left the input", by="screen", look=look)
+            if seen is Outlook.STANDS and was is Outlook.STANDS and self._may_press_again(look, entered):
+                self._press(("Enter",))
+                entered = ticking()
+            if ticking() >= self._deadline:
+                return self._is(Result.UNCONFIRMED, self._doubt(seen), look=look)
+            was = seen
+            self._pause(_INTERVAL)
+
+    def _may_press_again(self, look: _Look, entered: float) -> bool:
+        """Once, and only into an input: on a form Enter would be an answer."""
+        if self._message.keys or self._enters != 1 or ticking() - entered < _AGAIN or look.pane.mode:
+            return False
+        return look.reading is not None and look.reading.state is State.IDLE
+
+    def _doubt(self, seen: Outlook) -> str:
+        if seen is Outlook.STANDS:
+            return f"it still stands in the input; Enter was pressed {'twice' if self._enters > 1 else 'once'}"
+        return "it was typed, and nothing shows that it was taken in"
+
+    def _has_ended(self) -> bool:
+        process = self._process
+        return process is not None and not is_alive(process.pid, process.start_ticks)
+
+    def _is_busy(self, look: _Look) -> bool:
+        """Whether anybody says that the agent is at work: then that it is proves nothing."""
+        if look.reading is not None and look.reading.state is State.BUSY:
+            return True
+        agent, process, view = look.adapter, look.process, self._view
+        if process is None or view is None or not isinstance(agent, TellsState):
+            return False
+        return any(each.state is RunState.BUSY for each in agent.told(process, view))
+
+    def _told(self) -> str | None:
+        """Who but the screen says that the text was taken in."""
+        agent, process, view = self._agent, self._process, self._view
+        if agent is None or process is None or view is None:
+            return None
+        text, since = self._message.text, self._sent_at
+        if is_recorded(text, view.hooks(agent.name, process), since):
+            return "hook"
+        if isinstance(agent, TellsState) and not self._was_busy:
+            for each in agent.told(process, view):
+                if each.state is RunState.BUSY and each.at >= since:
+                    return str(each.source)
+        identity = self._to.identity
+        if identity is None or not identity.conversation or not isinstance(agent, ReadsTranscripts):
+            return None
+        if ticking() - self._read_at < _READ_EVERY:
+            return None
+        self._read_at = ticking()
+        path = agent.describe(identity, process, view).transcript
+        return "transcript" if is_said(text, agent.turns(identity.conversation, view, path), since) else None
+
+    def _look(self) -> _Look | None:
+        pane = peek(self._to.spot)
+        if pane is None:
+            return None
+        if self._before is None:
+            tree = read_processes(self._known.environment).tree(pane.pid, pane.tty)
+            adapter, process = agent_of(tree, self._known) or (None, None)
+            first = tree[0] if tree else None
+        else:
+            adapter, process, first = self._agent, self._process, self._before.first
+        reading = adapter.read_screen(Screen(lines=pane.lines, title=pane.title)) if adapter is not None else None
+        return _Look(pane=pane, first=first, adapter=adapter, process=process, reading=reading)
+
+    def _is(self, result: Result, why: str, *, by: str | None = None, look: _Look | None = None) -> Delivery:
+        return Delivery(
+            result=result,
+            why=why,
+            by=by,
+            agent=self._agent.name if self._agent is not None else None,
+            enters=self._enters,
+            screen=last_lines(look.pane.lines) if look is not None and result is not Result.DELIVERED else (),
+        )
