@@ -18,6 +18,7 @@ from perdure.store import open_store
 from perdure.store.store import Store
 from tests.builders import a_capture, a_pane, a_server, an_identity, at
 from tests.conftest import PrivateHome
+from tests.contract.store.runs import a_run, an_event
 
 
 @pytest.fixture
@@ -133,6 +134,22 @@ def test_old_restores_go_with_old_snapshots(store: Store) -> None:
     assert [restore.id for restore in store.list_restores()] == ["open", "young"]
     prune(store, Config(retention=RetentionConfig(daily_days=0)), at(months + 3 * HOUR))
     assert [restore.id for restore in store.list_restores()] == ["open"]
+
+
+def test_old_events_and_runs_that_ended_long_ago_go(store: Store) -> None:
+    day = 86400
+    store.record(
+        [a_run("r1", ended_at=at(9 * day)), a_run("r2", ended_at=at(11 * day)), a_run("r3", created_at=at(0))],
+        [an_event(at=at(days * day)) for days in (69, 71)],
+    )
+    prune(store, Config(), at(100 * day - HOUR))
+    assert len(store.list_runs()) == 3  # the clock is only noted
+    prune(store, Config(), at(100 * day))
+    assert [run.id for run in store.list_runs()] == ["r2", "r3"]
+    assert [each.event.at for each in store.read_events()] == [at(71 * day)]
+    prune(store, Config(retention=RetentionConfig(events_days=1, runs_days=1)), at(100 * day + HOUR))
+    assert [run.id for run in store.list_runs()] == ["r3"]
+    assert store.read_events() == ()
 
 
 def test_days_begin_where_the_configuration_says(store: Store) -> None:

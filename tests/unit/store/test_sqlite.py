@@ -19,6 +19,7 @@ from perdure.store.repair import repair
 from perdure.store.store import Store
 from tests.builders import a_capture, a_server, at
 from tests.conftest import PrivateHome
+from tests.contract.store.runs import a_run, an_event
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
 NOBODY = 65534
@@ -162,6 +163,59 @@ def test_repair_never_loses_the_latest_wherever_the_damage_is(place: Place, tent
         name for name in os.listdir(place.state_dir) if ".damaged-" in name and not name.endswith(("-wal", "-shm"))
     ]
     assert [os.path.getsize(os.path.join(place.state_dir, name)) for name in aside] in ([], [damaged_size])
+
+
+def recorded(place: Place, count: int = 60) -> int:
+    """Record runs r1, r2, … with an event each; return the number of the last event."""
+    store = place.open()
+    for number, id in enumerate(store.new_runs(count)):
+        store.record([a_run(id, cwd=os.urandom(300).hex())], [an_event(run=id, data={"number": number})])
+    last = store.last_event()
+    store.close()
+    return last
+
+
+@pytest.mark.parametrize("tenth", range(10))
+@pytest.mark.parametrize("has_copy", [True, False])
+def test_repair_gives_no_number_again_wherever_the_damage_is(place: Place, tenth: int, *, has_copy: bool) -> None:
+    last = recorded(place)
+    if not has_copy:
+        os.unlink(os.path.join(place.state_dir, "numbers.json"))
+    spoil_pages(place.path, os.path.getsize(place.path) // 4096 * tenth // 10)
+    repair(place.url, place.state_dir, at(100))
+    store = place.open()
+    runs, events = store.list_runs(), store.read_events()
+    if tenth:
+        # Only what lay on the one page is gone; with the first, which names the tables, everything is.
+        assert len(runs) >= 50
+        assert len(events) >= 20
+    if tenth or has_copy:
+        assert store.last_event() >= last
+        assert store.new_runs(1) == ("r61",)
+        assert store.record([], [an_event()])[0].seq > last
+    for stored in events:
+        assert stored.event.run == f"r{stored.event.data['number'] + 1}"
+    assert store.check() == ()
+    store.close()
+
+
+def test_repair_takes_runs_as_the_log_has_them(place: Place) -> None:
+    recorded(place, 3)
+    store = place.open()
+    store.record([a_run("r2", title="newest")], [an_event(run="r2")])
+    shutil.copy(f"{place.path}-wal", f"{place.path}-wal.kept")
+    # Closing puts the log into the file: taken back, so that only the log has the newest.
+    shutil.copy(place.path, f"{place.path}.kept")
+    store.close()
+    for end in ("", "-wal"):
+        os.replace(f"{place.path}{end}.kept", f"{place.path}{end}")
+    spoil_pages(place.path, 1)
+    actions = repair(place.url, place.state_dir, at(100))
+    assert "Read 3 runs and 4 events back from the damaged database." in actions
+    store = place.open()
+    assert store.get_run("r2").title == "newest"
+    assert [stored.seq for stored in store.read_events()] == [1, 2, 3, 4]
+    store.close()
 
 
 def test_what_was_set_aside_before_is_never_overwritten(place: Place) -> None:
