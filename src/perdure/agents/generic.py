@@ -11,6 +11,13 @@ from perdure.model.screen import Screen, ScreenReading
 from perdure.ports import HostView, Sighting
 
 _SHELLS = frozenset("ash bash csh dash elvish fish ksh ksh93 mksh nu pwsh rbash sh tcsh xonsh yash zsh".split())
+
+
+def is_shell(name: str) -> bool:
+    """Tell whether a process of this name waits for commands at a prompt, unless it was told to run one."""
+    return name.lstrip("-") in _SHELLS
+
+
 #: Shell options whose value is a word of its own, and which leave the shell interactive.
 _VALUED = frozenset({"--rcfile", "--init-file", "-o", "+o", "-O", "+O", "--init-command", "--config", "--env-config"})
 _FISH_VALUED = frozenset({"-C", "-d", "-D"})

@@ -101,7 +101,7 @@ class Setup:
         if args.socket is not None:
             socket = canonical(args.socket)
             return [ask(socket, self._holder(socket), timeout=timeout)]
-        users = self._everyone() if args.all_users else [self.me]
+        users = self.everyone() if args.all_users else [self.me]
         extra = configured.sockets if configured else ()
         return [ask(socket, user, timeout=timeout) for user in users for socket in self._sockets_of(user, extra)]
 
@@ -115,7 +115,18 @@ class Setup:
         """Return whose servers the arguments mean."""
         if args.socket is not None:
             return [self._holder(canonical(args.socket))]
-        return self._everyone() if args.all_users else [self.me]
+        return self.everyone() if args.all_users else [self.me]
+
+    def sockets_of(self, user: User) -> list[str]:
+        """Return the sockets of a user's servers, there or not."""
+        return self._sockets_of(user, self.config.tmux.sockets if user.uid == self.me.uid else ())
+
+    def with_config_read_again(self) -> Setup:
+        """Return the same ground with the configuration as it is now, and the same open store. Raises what is wrong."""
+        fresh = Setup()
+        fresh.config  # noqa: B018 - read now, so that a mistake changes nothing
+        fresh._store, fresh._read_only = self._store, self._read_only
+        return fresh
 
     def state_dir_of(self, user: User) -> str:
         """Return where what belongs to a user is kept."""
@@ -245,7 +256,8 @@ class Setup:
             uid = None
         return self.me if uid in (None, 0) else user_by_uid(uid or 0) or User(str(uid), uid or 0, uid or 0, "/")
 
-    def _everyone(self) -> list[User]:
+    def everyone(self) -> list[User]:
+        """Return everybody who may have servers. Raises `Refused` unless we are root."""
         if self.me.uid != 0:
             raise Refused("--all-users is for root: nobody else may look at other people's panes.")
         found = [self.me]

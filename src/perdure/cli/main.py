@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "save": ("save", "keep the state of every tmux server now"),
     "restore": ("restore", "bring back what was there, and prove it"),
+    "up": ("up", "watch every pane, save what changes, tell who needs somebody"),
     "ls": ("ls", "show every pane and the agent conversation in it"),
     "history": ("history", "list the snapshots that are kept"),
     "show": ("show", "show one snapshot"),

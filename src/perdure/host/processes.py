@@ -172,6 +172,11 @@ def read_entry(pid: int) -> Entry | None:
     )
 
 
+def read_words(pid: int) -> tuple[str | None, tuple[str, ...]]:
+    """Return a process's program and arguments, as far as they can be read."""
+    return _link(f"/proc/{pid}/exe"), _argv(f"/proc/{pid}/cmdline")
+
+
 def is_alive(pid: int, start_ticks: int) -> bool:
     """Say whether this very process still runs; one that only waits to be reaped does not."""
     if not sys.platform.startswith("linux"):

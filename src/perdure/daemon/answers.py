@@ -1,0 +1,114 @@
+"""What the daemon answers to those who ask over its socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from perdure import __version__
+from perdure.daemon import protocol
+from perdure.daemon.daemon import Daemon
+from perdure.daemon.rounds import Rounds
+from perdure.errors import NotReached, PerdureError, RunEnded, RunNotFound
+from perdure.live.until import Outcome, checked, outcome
+from perdure.live.whose import is_event_for, is_run_of
+from perdure.model.event import StoredEvent
+from perdure.model.observation import Watched
+from perdure.model.run import Run
+
+
+class Answers:
+    """Everything that can be asked. `uid` is who asks: nobody is told of, or reaches, what is another's."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self._began_at = daemon.rounds.world.now()
+
+    async def answer(self, request: protocol.AnyRequest, uid: int) -> Any:
+        """Return what is asked for. Raises `PerdureError`."""
+        match request:
+            case protocol.AskStatus():
+                return await self._daemon.in_order(self._status)
+            case protocol.AskRuns():
+                return await self._daemon.in_order(lambda rounds: _runs(rounds, uid, over=request.over))
+            case protocol.AskRun():
+                return await self._daemon.in_order(lambda rounds: _run(rounds, request.run, uid))
+            case protocol.Wait():
+                return await self._wait(request, uid)
+            case protocol.MarkSeen():
+                return await self._daemon.in_order(lambda rounds: _seen(rounds, request.run, uid))
+            case protocol.Save():
+                return await self._daemon.in_order(lambda rounds: rounds.save())
+            case protocol.Reload():
+                await self._daemon.in_order(lambda rounds: rounds.reload())
+                return {}
+        raise PerdureError("This is not answered here.")
+
+    async def read_events(self, asked: protocol.Events) -> Sequence[StoredEvent]:
+        """Return the first stored events a request is about."""
+        return await self._daemon.in_order(
+            lambda rounds: rounds.world.store.read_events(
+                after=asked.after, limit=asked.limit, run=asked.run, kinds=asked.kinds
+            )
+        )
+
+    def _status(self, rounds: Rounds) -> dict[str, Any]:
+        servers, panes, agents = rounds.counts()
+        return {
+            "version": __version__,
+            "since": self._began_at,
+            "servers": servers,
+            "panes": panes,
+            "agents": agents,
+            "event": rounds.world.store.last_event(),
+            "health": rounds.health(),
+        }
+
+    async def _wait(self, request: protocol.Wait, uid: int) -> Run:
+        """Return the run once it is in one of the states. Every event about it is a reason to look again."""
+        checked(request.until)
+        cursor = await self._daemon.in_order(lambda rounds: rounds.world.store.last_event())
+
+        def mine(event: StoredEvent) -> bool:
+            return event.event.run == request.run and is_event_for(event.event, uid)
+
+        async def read(after: int) -> Sequence[StoredEvent]:
+            return await self.read_events(protocol.Events(after=after, run=request.run))
+
+        subscription = self._daemon.feed.subscribe(cursor, read, mine)
+        try:
+            async with asyncio.timeout(request.timeout):
+                while True:
+                    run = await self._daemon.in_order(lambda rounds: _run(rounds, request.run, uid))
+                    stands = outcome(run, request.until)
+                    if stands is Outcome.REACHED:
+                        return run
+                    if stands is Outcome.ENDED:
+                        raise RunEnded(f"{run.id} has ended: it is {run.status.word}.", state=run.status.word)
+                    await anext(subscription)
+        except TimeoutError:
+            run = await self._daemon.in_order(lambda rounds: _run(rounds, request.run, uid))
+            raise NotReached(f"{run.id} is still {run.status.word}.", state=run.status.word) from None
+        finally:
+            subscription.close()
+
+
+def _runs(rounds: Rounds, uid: int, *, over: bool) -> list[Run]:
+    runs = list(rounds.supervisor.runs)
+    if over:
+        runs += rounds.world.store.list_runs(host=rounds.world.host, over=True)
+    return [run for run in runs if is_run_of(run, uid)]
+
+
+def _run(rounds: Rounds, id: str, uid: int) -> Run:
+    run = rounds.supervisor.get(id)
+    if run is None or not is_run_of(run, uid):
+        raise RunNotFound(f"There is no run {id!r}; `perdure ls` shows those there are.")
+    return run
+
+
+def _seen(rounds: Rounds, id: str, uid: int) -> Run:
+    _run(rounds, id, uid)
+    rounds.supervisor.observe(id, Watched(), rounds.world.now())
+    return _run(rounds, id, uid)

@@ -1,0 +1,259 @@
+"""The loop: it waits for streams, and hands all work to one thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TypeVar
+
+from perdure.daemon.rounds import Rounds
+from perdure.daemon.stimuli import Key, Round, Stimuli
+from perdure.daemon.world import World
+from perdure.errors import PerdureError
+from perdure.host.child import run_aside
+from perdure.host.exits import Exits, switches
+from perdure.host.watch import EVERYTHING, Watch, watch
+from perdure.live.feed import Feed
+from perdure.model.event import Event, EventKind, StoredEvent
+from perdure.model.run import Program
+from perdure.model.server import Server
+
+T = TypeVar("T")
+
+#: How often it is seen whether servers did anything, in seconds: what costs a read of one small file each.
+PULSE = 0.25
+#: How often everything is looked at where the machine tells nothing by itself.
+POLL = 1.0
+#: How long the last round may take when the daemon is told to end.
+DRAIN = 10.0
+
+log = logging.getLogger(__name__)
+
+
+class Daemon:
+    """Watches until it is told to end."""
+
+    def __init__(self, open_world: Callable[[], World]) -> None:
+        self._open_world = open_world
+        # One thread: what is looked at, advanced and written down happens in one order, and the store is used where
+        # it was opened.
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rounds")
+        self._rounds: Rounds | None = None
+        self.feed = Feed()
+        self._noticed = Stimuli()
+        self._wake = asyncio.Event()
+        self._stopping = False
+        self._reload = False
+        self._watch: Watch[Key] | None = None
+        self._exits: Exits[Key] = Exits()
+        self._paths: dict[Key, str] = {}
+        self._programs: dict[Key, Program] = {}
+        self._servers: dict[Key, int] = {}
+        self._pulses: dict[Key, int | None] = {}
+        self._next_at: float | None = None
+        self._aside: set[asyncio.Task[None]] = set()
+
+    @property
+    def rounds(self) -> Rounds:
+        """What does the work; only its own thread may touch it."""
+        assert self._rounds is not None
+        return self._rounds
+
+    async def in_order(self, work: Callable[[Rounds], T]) -> T:
+        """Run something in the thread of the rounds, and publish what came of it."""
+        loop = asyncio.get_running_loop()
+        result, stored = await loop.run_in_executor(self._worker, lambda: self._recorded(work))
+        for event in stored:
+            self.feed.publish(event)
+        return result
+
+    async def run(self, listen: Callable[[Daemon], asyncio.Task[None]], ready: Callable[[int, int, int], None]) -> None:
+        """Watch until SIGTERM or SIGINT; `listen` starts whoever answers others. Raises what the beginning raises.
+
+        `ready` is told how many servers, panes and agents there are, once all of them were seen.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+        loop.add_signal_handler(signal.SIGHUP, self._ask_to_reload)
+        self._watch = watch()
+        try:
+            first = await loop.run_in_executor(self._worker, self._begin)
+            listening = listen(self)
+            # Without anybody to answer there is no use in going on: whoever asks would think that nobody is there.
+            listening.add_done_callback(lambda _: self.stop())
+            try:
+                self._attach(loop)
+                self._take(first)
+                ready(*await self.in_order(lambda rounds: rounds.counts()))
+                await self._go_round()
+                await self._drain()
+            finally:
+                listening.cancel()
+                with suppress(asyncio.CancelledError):
+                    await listening
+        finally:
+            await loop.run_in_executor(self._worker, self._close)
+            self._worker.shutdown(wait=True)
+            self._detach(loop)
+
+    def stop(self) -> None:
+        """Have the daemon end after the round it is in."""
+        self._stopping = True
+        self._wake.set()
+
+    # In the thread of the rounds
+
+    def _begin(self) -> Round:
+        world = self._open_world()
+        self._rounds = Rounds(world)
+        try:
+            return self._rounds.begin()
+        except BaseException:
+            self._rounds = None
+            world.close()
+            raise
+
+    def _close(self) -> None:
+        if self._rounds is not None:
+            self._rounds.world.close()
+
+    def _recorded(self, work: Callable[[Rounds], T]) -> tuple[T, tuple[StoredEvent, ...]]:
+        result = work(self.rounds)
+        return result, self.rounds.record()
+
+    # In the loop
+
+    def _attach(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._watch is not None:
+            loop.add_reader(self._watch.fileno(), self._something_changed)
+        loop.add_reader(self._exits.fileno(), self._something_ended)
+        self._pulse()
+
+    def _detach(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._watch is not None:
+            loop.remove_reader(self._watch.fileno())
+            self._watch.close()
+        loop.remove_reader(self._exits.fileno())
+        self._exits.close()
+
+    def _something_changed(self) -> None:
+        assert self._watch is not None
+        for key in self._watch.read():
+            if key is EVERYTHING:
+                self._noticed.everything = True
+            else:
+                self._noticed.keys.add(key)
+        self._wake.set()
+
+    def _something_ended(self) -> None:
+        self._noticed.ended.update(self._exits.read())
+        self._wake.set()
+
+    def _pulse(self) -> None:
+        """See whether servers did anything: tmux does not tell those who are not attached."""
+        if self._exits.needs_polling and (ended := self._exits.poll()):
+            self._noticed.ended.update(ended)
+            self._wake.set()
+        for key, pid in self._servers.items():
+            count = switches(pid)
+            if count != self._pulses.get(key):
+                self._pulses[key] = count
+                self._noticed.keys.add(key)
+                self._wake.set()
+        asyncio.get_running_loop().call_later(PULSE, self._pulse)
+
+    async def _go_round(self) -> None:
+        loop = asyncio.get_running_loop()
+        while not self._stopping:
+            await self._wait()
+            if self._reload:
+                self._reload = False
+                await self._read_again()
+            noticed, self._noticed = self._noticed, Stimuli()
+            if self._watch is None:
+                noticed.everything = True
+            try:
+                done = await loop.run_in_executor(self._worker, self.rounds.round, noticed)
+            except PerdureError as error:
+                log.warning("round failed: %s", error.message)
+                self._next_at = loop.time() + POLL
+                continue
+            self._take(done)
+            self._restore_fallen()
+
+    async def _wait(self) -> None:
+        """Wait until something is noticed or due; what is noticed together is looked at together."""
+        now = asyncio.get_running_loop().time()
+        timeout = POLL if self._watch is None else max(0.0, (self._next_at or now) - now)
+        if not self._noticed:
+            self._wake.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), timeout)
+        self._wake.clear()
+
+    def _take(self, done: Round) -> None:
+        """Publish what a round came to, and watch what it asks for."""
+        for event in done.events:
+            self.feed.publish(event)
+        self._next_at = done.next_at
+        self._servers = dict(done.servers)
+        if self._watch is not None and self._paths != done.paths:
+            for key in self._paths.keys() - done.paths.keys():
+                self._watch.remove(key)
+            for key, path in done.paths.items():
+                if self._paths.get(key) != path:
+                    self._watch.add(path, key)
+            self._paths = dict(done.paths)
+        if self._programs != done.programs:
+            for key in self._programs.keys() - done.programs.keys():
+                self._exits.remove(key)
+            for key, program in done.programs.items():
+                if self._programs.get(key) != program:
+                    self._exits.remove(key)
+                    self._exits.add(program.pid, program.start_ticks, key)
+            self._programs = dict(done.programs)
+
+    def _restore_fallen(self) -> None:
+        """Bring back servers that died, where that is wished for: in a process of its own, for it takes its time."""
+        while self.rounds.to_restore:
+            server = self.rounds.to_restore.pop()
+            task = asyncio.get_running_loop().create_task(self._restore(server))
+            self._aside.add(task)
+            task.add_done_callback(self._aside.discard)
+
+    async def _restore(self, server: Server) -> None:
+        world = self.rounds.world
+        ran = await run_aside(world.restore_words(server.socket), environ=world.environ, cwd="/")
+        data = {"socket": server.socket, "exit_code": ran.status, "message": ran.err.strip()[-500:]}
+        event = Event(kind=EventKind.RESTORED, at=world.now(), server=server.key, data=data)
+        await self.in_order(lambda rounds: rounds.supervisor.note(event))
+
+    def _ask_to_reload(self) -> None:
+        self._reload = True
+        self._wake.set()
+
+    async def _read_again(self) -> None:
+        try:
+            await self.in_order(lambda rounds: rounds.reload())
+        except PerdureError as error:
+            log.warning("the configuration stays what it was: %s", error.message)
+        else:
+            log.info("the configuration was read again")
+
+    async def _drain(self) -> None:
+        for task in self._aside:
+            task.cancel()
+        await asyncio.gather(*self._aside, return_exceptions=True)
+        loop = asyncio.get_running_loop()
+        try:
+            stored = await asyncio.wait_for(loop.run_in_executor(self._worker, self.rounds.end), DRAIN)
+        except TimeoutError:
+            log.warning("the last save did not come to its end in %.0f s", DRAIN)
+            return
+        for event in stored:
+            self.feed.publish(event)

@@ -1,0 +1,172 @@
+"""Short looks at panes in which something was printed, or whose agents have said something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from msgspec import structs
+
+from perdure.agents import roster
+from perdure.daemon.known_servers import Known
+from perdure.daemon.seeing import Tenant, at_prompt, claim_of, may_be_an_agent, on_screen, told
+from perdure.daemon.world import World
+from perdure.live.pace import Pace
+from perdure.live.supervise import Supervisor
+from perdure.model.observation import Ended, Ending, Sighted
+from perdure.model.run import Place, Run, RunState
+from perdure.tmux.glance import Glimpse, glance
+
+#: How often it is seen whether an agent went on to another conversation, in seconds.
+CLAIM_GAP = 1.0
+#: When a program that is no agent was started or has ended, its server is looked at this much later.
+LATER = 5.0
+#: How long after the last key a person is taken to be still there.
+PRESENT = timedelta(minutes=5)
+
+
+class Glances:
+    """Which panes are looked at when, and what is seen there."""
+
+    def __init__(
+        self,
+        world: World,
+        supervisor: Supervisor,
+        tenants: dict[str, Tenant],
+        suspect: Callable[[Run], None],
+        later: Callable[[Run, float], None],
+    ) -> None:
+        self._world = world
+        self._later = later
+        self._agents = roster(world.config.agents)
+        self.supervisor = supervisor
+        self._tenants = tenants
+        self._suspect = suspect
+        self._pace: Pace[str] = Pace()
+        self._printed: set[str] = set()
+        self._claimed_at: dict[str, float] = {}
+        #: Who had the terminal of a pane that is no agent's.
+        self._foreground: dict[str, int | None] = {}
+        #: What each pane last showed, for those who think about it.
+        self.lines: dict[str, Sequence[str]] = {}
+
+    def reload(self, world: World) -> None:
+        """Go on with another configuration."""
+        self._world, self._agents = world, roster(world.config.agents)
+
+    def changed(self, id: str, at: float, *, printed: bool) -> None:
+        """Have a run looked at."""
+        id = id.partition("/")[0]
+        self._pace.changed(id, at)
+        if printed:
+            self._printed.add(id)
+
+    def next(self) -> float | None:
+        """When the next run is to be looked at."""
+        return self._pace.next()
+
+    def titles(self, known: Known, panes: Mapping[str, str], at: float) -> None:
+        """Have those looked at whose titles are others than the ones that are known."""
+        for pane, title in panes.items():
+            run = self.supervisor.in_pane(known.server.key, pane)
+            if run is not None and run.title != title:
+                self._pace.changed(run.id, at)
+
+    def glance(self, servers: Mapping[str, Known], at: float) -> None:
+        """Look at the panes whose turn it is, all of a server in one go."""
+        taken = self._pace.take(at, self._is_busy)
+        wanted: dict[str, dict[str, bool]] = {}
+        for id, reads in taken.items():
+            run = self.supervisor.get(id)
+            if run is None or run.is_over or run.stale:
+                continue
+            wanted.setdefault(run.server.key, {})[run.pane] = reads and id in self._tenants
+        for key, panes in wanted.items():
+            known = servers.get(key)
+            if known is not None and known.process is not None:
+                self._glance_at(known, panes, at)
+        self._pace.forget(lambda id: (run := self.supervisor.get(id)) is not None and not run.is_over)
+
+    def _is_busy(self, id: str) -> bool:
+        run = self.supervisor.get(id)
+        return run is not None and run.status.state is RunState.BUSY
+
+    def _glance_at(self, known: Known, panes: Mapping[str, bool], at: float) -> None:
+        seen = glance(known.server.socket, known.owner, panes, timeout=self._world.config.tmux.timeout_seconds)
+        if seen is None or seen.process != known.process:
+            known.look_by(at)
+            return
+        for pane in panes:
+            run = self.supervisor.in_pane(known.server.key, pane)
+            glimpse = seen.panes.get(pane)
+            if run is None:
+                continue
+            if glimpse is None:
+                self._suspect(run)
+            else:
+                self._take_in(run, glimpse, at)
+
+    def _take_in(self, run: Run, glimpse: Glimpse, at: float) -> None:
+        now = self._world.now()
+        observe = self.supervisor.observe
+        printed = run.id in self._printed
+        self._printed.discard(run.id)
+        place = Place(
+            session=glimpse.session, window=glimpse.window, pane=glimpse.index, window_name=glimpse.window_name
+        )
+        observe(
+            run.id,
+            Sighted(
+                place=place,
+                title=glimpse.title,
+                attached=glimpse.attached,
+                watched=_is_watched(glimpse, now),
+                output_at=now if printed else None,
+            ),
+            now,
+        )
+        if glimpse.dead:
+            ended = Ended(what=Ending.PROGRAM, exit_status=glimpse.exit_status, exit_signal=glimpse.exit_signal)
+            observe(run.id, ended, now)
+            return
+        tenant = self._tenants.get(run.id)
+        if tenant is None:
+            self._see_shell(run, at)
+            return
+        for reading in told(tenant):
+            observe(run.id, reading, now)
+        if glimpse.lines is not None:
+            self.lines[run.id] = glimpse.lines
+            observe(run.id, on_screen(tenant, glimpse.lines, glimpse.title, now), now)
+        self._see_claim(run, tenant, glimpse.title, at)
+
+    def _see_claim(self, run: Run, tenant: Tenant, title: str, at: float) -> None:
+        """See whether the agent went on to another conversation; what is just being written is seen again later."""
+        if at - self._claimed_at.get(run.id, float("-inf")) < CLAIM_GAP:
+            return
+        self._claimed_at[run.id] = at
+        now = claim_of(structs.replace(tenant, seen=structs.replace(tenant.seen, title=title)))
+        if now != tenant.claim:
+            self._tenants[run.id] = structs.replace(tenant, claim=now)
+            self._suspect(run)
+
+    def _see_shell(self, run: Run, at: float) -> None:
+        if run.shell is None:
+            return
+        reading, foreground = at_prompt(run.shell, self._world.now())
+        if reading is not None:
+            self.supervisor.observe(run.id, reading, self._world.now())
+        if foreground == self._foreground.get(run.id):
+            return
+        self._foreground[run.id] = foreground
+        if foreground is not None and may_be_an_agent(foreground, self._agents):
+            self._suspect(run)
+        else:
+            # What is kept of the pane has changed, but nothing that is worth a look at once.
+            self._later(run, at + LATER)
+
+
+def _is_watched(glimpse: Glimpse, now: datetime) -> bool:
+    """Tell whether somebody is likely to sit before the pane: a client shows it, and was used lately."""
+    used_at = glimpse.client_activity_at
+    return glimpse.visible and used_at is not None and now - used_at < PRESENT

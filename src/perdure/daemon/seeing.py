@@ -1,0 +1,126 @@
+"""What a pane shows and what its agent says, as observations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from msgspec import Struct, structs
+
+from perdure.agents import Roster
+from perdure.agents.generic import is_shell
+from perdure.host.processes import read_entry, read_words
+from perdure.model.observation import Reading, Source
+from perdure.model.run import Confidence, Program, Reason, RunState
+from perdure.model.screen import Screen
+from perdure.ports import AgentAdapter, HostView, TellsState
+from perdure.snapshots.identify import Seen
+
+_HIGH, _MEDIUM = 0.85, 0.6
+
+
+class Tenant(Struct, frozen=True, kw_only=True):
+    """The agent that was last found in a pane."""
+
+    adapter: AgentAdapter
+    seen: Seen
+    #: None when its files are another user's, which are only read as that user, by a whole look.
+    view: HostView | None
+    #: The best claim of the last look, by which a change is noticed.
+    claim: tuple[str | None, bool]
+    #: The files whose change is worth a look.
+    paths: tuple[str, ...] = ()
+
+
+def told(tenant: Tenant) -> Iterator[Reading]:
+    """Yield what the agent says itself. An adapter that breaks says nothing."""
+    if isinstance(tenant.adapter, TellsState) and tenant.view is not None:
+        try:
+            yield from tenant.adapter.told(tenant.seen.process, tenant.view)
+        except Exception:
+            return
+
+
+def telling(tenant: Tenant) -> tuple[str, ...]:
+    """Return the files whose change is worth a look."""
+    if not isinstance(tenant.adapter, TellsState) or tenant.view is None:
+        return ()
+    try:
+        return tuple(tenant.adapter.telling(tenant.seen.process, tenant.view))
+    except Exception:
+        return ()
+
+
+def on_screen(tenant: Tenant, lines: Sequence[str], title: str, now: datetime) -> Reading:
+    """Return what the screen says; that it says nothing is a reading too."""
+    try:
+        reading = tenant.adapter.read_screen(Screen(lines=tuple(lines), title=title))
+    except Exception:
+        reading = None
+    if reading is None:
+        return Reading(source=Source.SCREEN, at=now)
+    return Reading(
+        source=Source.SCREEN,
+        at=now,
+        state=None if reading.state is None else RunState(reading.state.value),
+        reason=_reason(reading.reason),
+        rule=reading.rule,
+        confidence=_confidence(reading.confidence),
+        frozen=reading.frozen,
+    )
+
+
+def claim_of(tenant: Tenant) -> tuple[str | None, bool]:
+    """Return the conversation the agent would be taken to be in now, and whether that would be certain."""
+    if tenant.view is None:
+        return tenant.claim
+    try:
+        best = next(iter(tenant.adapter.identify(tenant.seen, tenant.view)), None)
+    except Exception:
+        return tenant.claim
+    return (None, False) if best is None else (best.conversation, best.certain)
+
+
+def settled(tenant: Tenant, before: Tenant | None) -> Tenant:
+    """Return who was found by a whole look, with what will tell that they went on."""
+    if before is not None and before.seen.process.pid == tenant.seen.process.pid:
+        tenant = structs.replace(tenant, claim=before.claim)
+    return structs.replace(tenant, claim=claim_of(tenant), paths=telling(tenant))
+
+
+def at_prompt(shell: Program, now: datetime) -> tuple[Reading | None, int | None]:
+    """Return whether a pane's shell is at its prompt, and which group of processes has the terminal instead."""
+    entry = read_entry(shell.pid)
+    if entry is None or entry.start_ticks != shell.start_ticks:
+        return None, None
+    foreground = entry.tpgid
+    if foreground in (entry.pgid, -1, 0):
+        if is_shell(entry.comm):
+            return _by_process(RunState.IDLE, "prompt", now), None
+        return _by_process(RunState.BUSY, entry.comm, now), None
+    leader = read_entry(foreground)
+    name = leader.comm if leader is not None else "program"
+    return _by_process(RunState.BUSY, name, now), foreground
+
+
+def may_be_an_agent(pid: int, known: Roster) -> bool:
+    """Tell whether a process is called what some agent may be called."""
+    entry = read_entry(pid)
+    if entry is None:
+        return False
+    exe, argv = read_words(pid)
+    return bool(known.possible(entry.comm, exe, argv))
+
+
+def _by_process(state: RunState, rule: str, now: datetime) -> Reading:
+    return Reading(source=Source.PROCESS, at=now, state=state, rule=rule, confidence=Confidence.HIGH)
+
+
+def _reason(reason: str | None) -> Reason | None:
+    return Reason(reason) if reason in tuple(Reason) else None
+
+
+def _confidence(share: float) -> Confidence:
+    if share >= _HIGH:
+        return Confidence.HIGH
+    return Confidence.MEDIUM if share >= _MEDIUM else Confidence.LOW

@@ -1,0 +1,64 @@
+"""What was noticed since the last round, and what is to be watched until the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from perdure.host.exits import Exit
+from perdure.model.event import StoredEvent
+from perdure.model.run import Program
+
+
+class What(StrEnum):
+    """What a watch is about."""
+
+    #: Something was printed in a pane.
+    PANE = "pane"
+    #: What an agent says of itself has changed.
+    AGENT = "agent"
+    #: A hook has left a record.
+    SPOOL = "spool"
+    #: Terminals come and go.
+    TERMINALS = "terminals"
+    #: Sockets come and go.
+    SOCKETS = "sockets"
+    #: A server did something, whatever it was.
+    SERVER = "server"
+
+
+class Key(NamedTuple):
+    """Names one watch: `id` is a run's, or a server's key."""
+
+    what: What
+    id: str = ""
+
+
+class Stimuli(Struct, kw_only=True):
+    """What was noticed. Emptied by the round that takes it."""
+
+    keys: set[Key] = set()
+    #: Processes that have ended, and how.
+    ended: dict[Key, Exit] = {}
+    #: Something may have been missed: everything is looked at.
+    everything: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.keys or self.ended or self.everything)
+
+
+class Round(Struct, frozen=True, kw_only=True):
+    """What a round came to."""
+
+    #: In the order they are to be published.
+    events: tuple[StoredEvent, ...] = ()
+    #: What is to be watched from now on, all of it.
+    paths: Mapping[Key, str] = {}
+    programs: Mapping[Key, Program] = {}
+    #: The process numbers of servers whose doings are counted.
+    servers: Mapping[Key, int] = {}
+    #: When the next round is due even if nothing happens, in seconds of the clock that only grows.
+    next_at: float | None = None

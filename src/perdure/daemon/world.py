@@ -1,0 +1,48 @@
+"""What the daemon stands on, handed in by whoever starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from msgspec import Struct
+
+from perdure.model.config import Config
+from perdure.model.snapshot import Missed
+from perdure.model.user import User
+from perdure.ports import EventLog, Leases, RestoreJournal, RunStore, SnapshotStore
+from perdure.snapshots.look import Looked, Surroundings
+from perdure.snapshots.save import SaveResult
+
+
+class DaemonStore(SnapshotStore, RestoreJournal, RunStore, EventLog, Leases, Protocol):
+    """Where everything is kept."""
+
+
+class World(Struct, frozen=True, kw_only=True):
+    """Everything the daemon depends on. All of it is called from one thread, the store's."""
+
+    config: Config
+    host: str
+    me: User
+    #: Where what is kept lies, and the socket the daemon listens on.
+    state_dir: str
+    store: DaemonStore
+    around: Surroundings
+    #: The sockets there are at this moment, each with its owner.
+    sockets: Callable[[], Sequence[tuple[User, str]]]
+    #: The directories new sockets appear in.
+    socket_dirs: Callable[[], Sequence[str]]
+    #: Where hooks leave their records, by agent.
+    spools: Callable[[], Sequence[str]]
+    #: Saves what was looked at, prunes what is old, and says what came of it.
+    keep: Callable[[Sequence[Looked | Missed], datetime], list[SaveResult]]
+    #: The words that restore one server in a process of its own, and what that finds in its environment.
+    restore_words: Callable[[str], Sequence[str]]
+    environ: Mapping[str, str]
+    #: The same with the configuration read again. Raises what is wrong with it.
+    reload: Callable[[], World]
+    now: Callable[[], datetime]
+    ticking: Callable[[], float]
+    close: Callable[[], None]

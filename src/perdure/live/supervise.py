@@ -1,0 +1,214 @@
+"""Every run there is, what was observed of it, and what is still to be written down. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct, structs
+
+from perdure.live.advance import advance, due
+from perdure.live.lifetimes import begun, remembered, returned
+from perdure.live.recognise import Found, found_in, recognise
+from perdure.live.weigh import Track
+from perdure.model.event import Event
+from perdure.model.observation import Ended, Ending, Identified, Observation, Passed, Sighted
+from perdure.model.run import Health, Run
+from perdure.model.snapshot import Capture
+from perdure.model.thought import Thought
+from perdure.model.topology import Pane, PaneDetails
+
+
+class Batch(Struct, frozen=True, kw_only=True):
+    """What is to be written down together."""
+
+    runs: tuple[Run, ...]
+    events: tuple[Event, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.runs or self.events)
+
+
+class Supervisor:
+    """The runs of a machine. Whatever changes one is noted, and stays noted until it is recorded."""
+
+    def __init__(self, runs: Iterable[Run] = ()) -> None:
+        known = list(runs)
+        self._tracks = {run.id: Track(run=remembered(run)) for run in known if not run.is_over}
+        #: Runs whose panes are gone: they may come back.
+        self._over = {run.id: run for run in known if run.is_over}
+        self._panes: dict[tuple[str, str], str] = {}
+        self._dirty: dict[str, None] = {}
+        self._events: list[Event] = []
+        self._index()
+
+    # What is known
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs whose panes are there, or may be, in the order of their ids."""
+        return [track.run for track in self._tracks.values()]
+
+    def get(self, id: str) -> Run | None:
+        """Return a run by its id, over or not."""
+        track = self._tracks.get(id)
+        return track.run if track is not None else self._over.get(id)
+
+    def track(self, id: str) -> Track | None:
+        """Return what is known of a run beyond the run."""
+        return self._tracks.get(id)
+
+    def in_pane(self, server: str, pane: str) -> Run | None:
+        """Return the run in a pane of a server."""
+        id = self._panes.get((server, pane))
+        return self._tracks[id].run if id is not None else None
+
+    def due(self) -> datetime | None:
+        """Return when time alone may change something next."""
+        return min(filter(None, map(due, self._tracks.values())), default=None)
+
+    # What happens
+
+    def discover(
+        self,
+        captures: Sequence[Capture],
+        new_ids: Callable[[int], Sequence[str]],
+        now: datetime,
+        *,
+        reason: str,
+        missing: Ending = Ending.PANE,
+    ) -> None:
+        """Take in whole servers: new panes become runs, those that are not there any more have ended."""
+        found = [each for capture in captures for each in found_in(capture)]
+        servers = {capture.server.key for capture in captures}
+        everyone = [*self._over.values(), *self.runs]
+        result = recognise(found, everyone, servers)
+        fresh = [each for each, run in result.panes if run is None]
+        ids = iter(new_ids(len(fresh)) if fresh else ())
+        contents = {
+            (capture.server.key, pane.id): (capture, pane) for capture in captures for pane in capture.topology.panes
+        }
+        # First those that are gone: another pane may have what they had.
+        for run in result.gone:
+            self.observe(run.id, Ended(what=missing), now)
+        for each, known in result.panes:
+            id = self._take(each, known, next(ids) if known is None else known.id, now, reason)
+            capture, pane = contents[each.server.key, each.pane]
+            self._look_into(id, each, capture, pane, now)
+        self._index()
+
+    def observe(self, id: str, seen: Observation, now: datetime) -> None:
+        """Take in one observation of a run; one that is unknown or over by now is nobody's."""
+        track = self._tracks.get(id)
+        if track is None:
+            return
+        after, events = advance(track, seen, now)
+        if after.run != track.run:
+            self._dirty[id] = None
+        self._tracks[id] = after
+        self._events += events
+        if after.run.is_over:
+            self._over[id] = self._tracks.pop(id).run
+            self._panes.pop((after.run.server.key, after.run.pane), None)
+
+    def server_died(self, server: str, event: Event, now: datetime) -> None:
+        """All runs of a server have ended with it."""
+        self._events.append(event)
+        for run in [run for run in self.runs if run.server.key == server]:
+            self.observe(run.id, Ended(what=Ending.SERVER), now)
+
+    def health(self, server: str, health: Health) -> None:
+        """Say of all runs of a server whether what is said of them can be up to date."""
+        for id, track in self._tracks.items():
+            if track.run.server.key == server and track.run.health is not health:
+                self._tracks[id] = structs.replace(track, run=structs.replace(track.run, health=health))
+                self._dirty[id] = None
+
+    def tick(self, now: datetime) -> None:
+        """Let time pass for those who wait for nothing else."""
+        for id, track in list(self._tracks.items()):
+            at = due(track)
+            if at is not None and at <= now:
+                self.observe(id, Passed(), now)
+
+    def think(self, id: str, thought: Thought, event: Event | None) -> None:
+        """Give a run its thought."""
+        track = self._tracks.get(id)
+        if track is not None:
+            self._tracks[id] = structs.replace(track, run=structs.replace(track.run, thought=thought))
+            self._dirty[id] = None
+            if event is not None:
+                self._events.append(event)
+
+    def paint(self, id: str, theme: str | None) -> None:
+        """Say which directory's colours a run has."""
+        track = self._tracks.get(id)
+        if track is not None and track.run.theme != theme:
+            self._tracks[id] = structs.replace(track, run=structs.replace(track.run, theme=theme))
+            self._dirty[id] = None
+
+    def note(self, event: Event) -> None:
+        """Have something written down that is about no single run."""
+        self._events.append(event)
+
+    # What is to be recorded
+
+    def batch(self) -> Batch:
+        """Return everything that was not recorded yet, in its order."""
+        runs = [run for id in self._dirty if (run := self.get(id)) is not None]
+        return Batch(runs=tuple(runs), events=tuple(self._events))
+
+    def recorded(self, batch: Batch) -> None:
+        """Say that a batch is written down; what came since is the next one's."""
+        for run in batch.runs:
+            if self.get(run.id) == run:
+                self._dirty.pop(run.id, None)
+        del self._events[: len(batch.events)]
+
+    def _take(self, found: Found, known: Run | None, id: str, now: datetime, reason: str) -> str:
+        """See that a pane has its track."""
+        if known is None:
+            track, events = begun(id, found, now, reason)
+        elif known.is_over or known.pane != found.pane or known.process != found.process:
+            track, events = returned(known, found, now)
+            self._over.pop(id, None)
+        else:
+            self._tracks[id] = structs.replace(self._tracks[id], run=_shelled(self._tracks[id].run, found))
+            return id
+        self._tracks[id] = track
+        self._dirty[id] = None
+        self._events += events
+        return id
+
+    def _look_into(self, id: str, found: Found, capture: Capture, pane: Pane, now: datetime) -> None:
+        details = capture.details.panes.get(pane.id) or PaneDetails()
+        attached = capture.details.sessions
+        session = next((each for each in capture.topology.sessions if each.name == found.place.session), None)
+        clients = attached[session.id].attached if session is not None and session.id in attached else 0
+        self.observe(
+            id,
+            Sighted(place=found.place, title=details.title, command=pane.command, cwd=pane.cwd, attached=clients),
+            now,
+        )
+        if pane.dead:
+            self.observe(
+                id, Ended(what=Ending.PROGRAM, exit_status=pane.exit_status, exit_signal=pane.exit_signal), now
+            )
+            return
+        identity = None if found.program is None else found.identity
+        self.observe(id, Identified(identity=identity, program=found.program, details=details.agent), now)
+
+    def _index(self) -> None:
+        self._panes = {(track.run.server.key, track.run.pane): id for id, track in self._tracks.items()}
+
+
+def _shelled(run: Run, found: Found) -> Run:
+    return run if run.shell == found.shell else structs.replace(run, shell=found.shell)
+
+
+def by_server(runs: Iterable[Run]) -> Mapping[str, list[Run]]:
+    """Return runs by the key of their server."""
+    grouped: dict[str, list[Run]] = {}
+    for run in runs:
+        grouped.setdefault(run.server.key, []).append(run)
+    return grouped
