@@ -16,6 +16,7 @@ from perdure import errors
 from perdure.store import open_store
 from perdure.store.manifest import Manifest, read_manifests
 from perdure.store.repair import repair
+from perdure.store.salvage import Wreck
 from perdure.store.store import Store
 from tests.builders import a_capture, a_server, at
 from tests.conftest import PrivateHome
@@ -199,22 +200,14 @@ def test_repair_gives_no_number_again_wherever_the_damage_is(place: Place, tenth
     store.close()
 
 
-def test_repair_takes_runs_as_the_log_has_them(place: Place) -> None:
+def test_a_run_in_a_wreck_is_what_its_log_says(place: Place) -> None:
     recorded(place, 3)
     store = place.open()
     store.record([a_run("r2", title="newest")], [an_event(run="r2")])
-    shutil.copy(f"{place.path}-wal", f"{place.path}-wal.kept")
-    # Closing puts the log into the file: taken back, so that only the log has the newest.
-    shutil.copy(place.path, f"{place.path}.kept")
-    store.close()
-    for end in ("", "-wal"):
-        os.replace(f"{place.path}{end}.kept", f"{place.path}{end}")
-    spoil_pages(place.path, 1)
-    actions = repair(place.url, place.state_dir, at(100))
-    assert "Read 3 runs and 4 events back from the damaged database." in actions
-    store = place.open()
-    assert store.get_run("r2").title == "newest"
-    assert [stored.seq for stored in store.read_events()] == [1, 2, 3, 4]
+    wreck = Wreck(place.path)
+    assert wreck.runs() == store.list_runs()
+    assert wreck.events() == store.read_events()
+    assert wreck.highest() == {"runs": 3, "events": 4}
     store.close()
 
 
