@@ -21,6 +21,8 @@ from perdure.tmux.glance import Glimpse, glance
 CLAIM_GAP = 1.0
 #: When a program that is no agent was started or has ended, its server is looked at this much later.
 LATER = 5.0
+#: After something was printed by a shell, it is seen again this much later what has its terminal.
+SHELL_AGAIN = (0.25, 1.0)
 #: How long after the last key a person is taken to be still there.
 PRESENT = timedelta(minutes=5)
 
@@ -45,8 +47,9 @@ class Glances:
         self._pace: Pace[str] = Pace()
         self._printed: set[str] = set()
         self._claimed_at: dict[str, float] = {}
-        #: Who had the terminal of a pane that is no agent's.
+        #: Who had the terminal of a pane that is no agent's, and when that is seen again.
         self._foreground: dict[str, int | None] = {}
+        self._shells_at: dict[str, list[float]] = {}
         #: What each pane last showed, for those who think about it.
         self.lines: dict[str, Sequence[str]] = {}
 
@@ -63,7 +66,8 @@ class Glances:
 
     def next(self) -> float | None:
         """When the next run is to be looked at."""
-        return self._pace.next()
+        times = [times[0] for times in self._shells_at.values()]
+        return min([each for each in (self._pace.next(), *times) if each is not None], default=None)
 
     def titles(self, known: Known, panes: Mapping[str, str], at: float) -> None:
         """Have those looked at whose titles are others than the ones that are known."""
@@ -74,6 +78,7 @@ class Glances:
 
     def glance(self, servers: Mapping[str, Known], at: float) -> None:
         """Look at the panes whose turn it is, all of a server in one go."""
+        self._see_shells_again(at)
         taken = self._pace.take(at, self._is_busy)
         wanted: dict[str, dict[str, bool]] = {}
         for id, reads in taken.items():
@@ -132,6 +137,8 @@ class Glances:
         tenant = self._tenants.get(run.id)
         if tenant is None:
             self._see_shell(run, at)
+            # What was typed is printed before what it starts has started, and that may print nothing at all.
+            self._shells_at[run.id] = [at + wait for wait in SHELL_AGAIN]
             return
         for reading in told(tenant):
             observe(run.id, reading, now)
@@ -149,6 +156,19 @@ class Glances:
         if now != tenant.claim:
             self._tenants[run.id] = structs.replace(tenant, claim=now)
             self._suspect(run)
+
+    def _see_shells_again(self, at: float) -> None:
+        for id, times in list(self._shells_at.items()):
+            if times[0] > at:
+                continue
+            run = self.supervisor.get(id)
+            if run is not None and not run.is_over and id not in self._tenants:
+                self._see_shell(run, at)
+            later = [each for each in times if each > at]
+            if later:
+                self._shells_at[id] = later
+            else:
+                del self._shells_at[id]
 
     def _see_shell(self, run: Run, at: float) -> None:
         if run.shell is None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound=Hashable)
 
 # The kernel's numbers (inotify.h). The library has them too, but is there on Linux only.
-_MODIFY, _CLOSE_WRITE = 0x2, 0x8
+_ACCESS, _MODIFY, _CLOSE_WRITE = 0x1, 0x2, 0x8
 _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
 _DELETE_SELF, _MOVE_SELF, _UNMOUNT, _OVERFLOW, _IGNORED = 0x400, 0x800, 0x2000, 0x4000, 0x8000
 _MASK_ADD = 0x20000000
@@ -55,8 +55,8 @@ _Spot = tuple[int, bytes]
 class Watch(Generic[K]):
     """Paths that are watched, each under the key of whoever wants to know. Not for several threads at once.
 
-    What a path is decides what counts. A terminal: something was printed there. A directory: an entry was made, deleted,
-    moved or written to. Anything else: it was written to, deleted, made or replaced by another, also when it, or the
+    What a path is decides what counts. A terminal: something was printed there, or read that was typed. A directory: an
+    entry was made, deleted, moved or written to. Anything else: it was written to, deleted, made or replaced by another, also when it, or the
     directory it belongs in, is not there yet. A terminal that is gone is no longer watched, whatever is given its name
     later; everything else is watched on under its path. Links are followed; a directory above the path's own that is
     moved away or linked elsewhere goes unnoticed.
@@ -162,7 +162,9 @@ class Watch(Generic[K]):
                     return
                 if _is_device(path):
                     if mode is not None:
-                        yield self._at(path, _MODIFY | _SELF), b""
+                        # What is typed at a shell without an editor of its own is printed by the kernel, which nobody is
+                        # told; that the shell has read it is.
+                        yield self._at(path, _MODIFY | _ACCESS | _SELF), b""
                     return
                 yield from self._around(path)
                 if mode is not None:
