@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
@@ -13,21 +12,18 @@ import msgspec
 
 from perdure.agents import Roster, adapters, agent_of, roster
 from perdure.cli._setup import Setup, add_server_arguments, path_argument, with_setup
-from perdure.cli.find import panes_at
-from perdure.cli.missed import report, unanswered
+from perdure.cli.aim import aim, look_around, owner_of
+from perdure.cli.missed import report
 from perdure.cli.recording import read_recording, without_keys, write_recording
 from perdure.cli.render import print_json, printable
-from perdure.errors import NotFound, Unanswered, UsageError
-from perdure.host.clock import now
-from perdure.host.users import run_as, user_by_uid
+from perdure.errors import NotFound, UsageError
+from perdure.host.users import run_as
 from perdure.model.identity import Identity
 from perdure.model.screen import Screen
 from perdure.model.secrets import redact_argv, redact_text
-from perdure.model.snapshot import Missed
 from perdure.model.user import User
 from perdure.snapshots.explain import Verdict, judge, judge_anybodys, recognition, rejected
 from perdure.snapshots.identify import Seen
-from perdure.snapshots.look import Looked
 from perdure.tmux.screen import read_lines
 
 if TYPE_CHECKING:
@@ -115,14 +111,9 @@ def _called(name: str, known: Sequence[AgentAdapter]) -> AgentAdapter:
 
 
 def _explain_pane(setup: Setup, args: argparse.Namespace) -> int:
-    looked = setup.look(setup.ask(args), now())
-    captures = [each.capture for each in looked if isinstance(each, Looked)]
-    missed = unanswered(looked)
-    if missed and not captures:
-        raise Unanswered(missed[0].message)
-    if args.socket is not None and not captures:
-        raise NotFound(next(each.message for each in looked if isinstance(each, Missed)))
-    capture, pane = _found(captures, args.target, missed)
+    there, missed = look_around(setup, args)
+    aimed = aim(setup, args.target, there, missed)
+    capture, pane = aimed.capture, aimed.pane
     explanation, lines = _explain(setup, capture, pane)
     path = None
     if args.record is not None and lines is not None:
@@ -142,37 +133,11 @@ def _explain_pane(setup: Setup, args: argparse.Namespace) -> int:
     return code if lines is not None else 4
 
 
-def _found(captures: Sequence[Capture], target: str, missed: Sequence[Missed]) -> tuple[Capture, Pane]:
-    """Return the pane that is meant. That there is none can be said only when every server answered."""
-    try:
-        return _find(captures, target)
-    except NotFound as error:
-        if not missed:
-            raise
-        why = " ".join(each.message for each in missed)
-        raise Unanswered(f"No server that answered has a pane {target!r}. {why}") from error
-
-
-def _find(captures: Sequence[Capture], target: str) -> tuple[Capture, Pane]:
-    found: list[tuple[Capture, Pane]] = []
-    for capture in captures:
-        try:
-            found += [(capture, pane) for pane in panes_at(capture.topology, target)]
-        except NotFound:
-            continue
-    if not found:
-        raise NotFound(f"There is no pane {target!r}; `perdure ls` shows those there are.")
-    if len(found) > 1:
-        places = ", ".join(f"{pane.id} on {os.path.basename(capture.server.socket)}" for capture, pane in found[:6])
-        raise UsageError(f"{target!r} means {len(found)} panes ({places}); name one, if need be with --socket PATH.")
-    return found[0]
-
-
 def _explain(setup: Setup, capture: Capture, pane: Pane) -> tuple[Explanation, tuple[str, ...] | None]:
     """Return the explanation, and the lines of the screen, None when they could not be read."""
     known = roster(setup.config.agents)
     details = capture.details.panes[pane.id]
-    owner = _owner(setup, capture)
+    owner = owner_of(setup, capture)
     lines = read_lines(capture.server.socket, pane.id, owner, timeout=setup.config.tmux.timeout_seconds)
     screen = Screen(lines=lines or (), title=details.title)
     identity = pane.identity
@@ -199,13 +164,6 @@ def _explain(setup: Setup, capture: Capture, pane: Pane) -> tuple[Explanation, t
         screen=_without_secrets(verdict, screen.lines, pane.width),
     )
     return explanation, lines
-
-
-def _owner(setup: Setup, capture: Capture) -> User:
-    server = capture.server
-    if server.uid == setup.me.uid:
-        return setup.me
-    return user_by_uid(server.uid) or User(server.user, server.uid, server.uid, "/")
 
 
 def _claims(setup: Setup, capture: Capture, pane: Pane, owner: User) -> Sequence[Identity]:

@@ -25,6 +25,9 @@ COMMANDS = {
     "save": ("save", "keep the state of every tmux server now"),
     "restore": ("restore", "bring back what was there, and prove it"),
     "up": ("up", "watch every pane, save what changes, tell who needs somebody"),
+    "new": ("new", "start an agent in a session of its own, and say when it is ready"),
+    "send": ("send", "tell an agent something, and find out whether it heard"),
+    "kill": ("kill", "end a pane or a session, kept first so that it can be brought back"),
     "ls": ("ls", "show every pane and the agent conversation in it"),
     "history": ("history", "list the snapshots that are kept"),
     "show": ("show", "show one snapshot"),
@@ -112,7 +115,7 @@ def _drop_output() -> None:
 
 def _run(words: list[str]) -> int:
     if words[:1] == ["--json"] and words[1:2] and words[1] in COMMANDS:
-        words = [*words[1:], "--json"]
+        words = [words[1], "--json", *words[2:]]
     name = words[0] if words and words[0] in COMMANDS else None
     if name is None and [word for word in words if word != "--json"]:
         return _general(words)
@@ -121,8 +124,22 @@ def _run(words: list[str]) -> int:
     parser = Parser(prog=f"perdure {name}" if name else "perdure", description=summary)
     module.configure(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    given = words[1:] if name else words
+    rest: list[str] | None = None
+    if hasattr(module, "REST"):
+        given, rest = _without_rest(given)
     # Options may stand between the names of things.
-    return module.run(parser.parse_intermixed_args(words[1:] if name else words))
+    args = parser.parse_intermixed_args(given)
+    args.rest = rest
+    return module.run(args)
+
+
+def _without_rest(words: list[str]) -> tuple[list[str], list[str] | None]:
+    """Return the words before the first `--`, and those behind it, which are nobody's options; None without one."""
+    if "--" not in words:
+        return words, None
+    at = words.index("--")
+    return words[:at], words[at + 1 :]
 
 
 def _general(words: list[str]) -> int:

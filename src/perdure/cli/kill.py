@@ -1,0 +1,143 @@
+"""`perdure kill TARGET`: end a pane, a window or a session, kept first so that it can be brought back."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from perdure.cli._setup import Setup, add_server_arguments, with_setup
+from perdure.cli.aim import Aim, aim, find_run, look_around, owner_of, place_of
+from perdure.cli.find import panes_at
+from perdure.cli.render import counted, print_json, printable
+from perdure.cli.save import keep
+from perdure.errors import NotFound, PerdureError, Refused, StoreUnusable, UsageError
+from perdure.host.clock import now
+from perdure.live.ending import detached
+from perdure.model.run import Run
+from perdure.model.snapshot import Missed
+from perdure.snapshots.look import Looked
+from perdure.tmux.act import Spot, end
+
+
+class Doomed(Struct, frozen=True, kw_only=True):
+    """What is to be ended: a `session`, a `window` or a `pane`, by tmux's id, and what a person calls it."""
+
+    looked: Looked
+    kind: str
+    id: str
+    called: str
+    panes: int
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("target", metavar="TARGET", help="a pane's id, SESSION[:WINDOW[.PANE]] or a run's id")
+    add_server_arguments(parser)
+    parser.add_argument("--detach", action="store_true", help="only stop following it; everything in tmux lives on")
+    parser.add_argument("--anyway", action="store_true", help="end it even when it could not be saved before")
+
+
+def _run(setup: Setup, args: argparse.Namespace) -> int:
+    if args.detach:
+        return _detach(setup, args)
+    there, missed = look_around(setup, args, scrollback=True)
+    doomed = _doomed(setup, args.target, there, missed)
+    snapshot = _kept(setup, doomed, anyway=args.anyway)
+    capture = doomed.looked.capture
+    timeout = setup.config.tmux.timeout_seconds
+    spot = Spot(capture.server.socket, owner_of(setup, capture), doomed.id, capture.topology.process.pid, timeout)
+    was_there = end(spot, doomed.kind, doomed.id)
+    if args.json:
+        result = "killed" if was_there else "gone"
+        facts = {"kind": doomed.kind, "id": doomed.id, "target": doomed.called, "panes": doomed.panes}
+        print_json({"result": result, **facts, "socket": capture.server.socket, "snapshot": snapshot})
+        return 0
+    what = f"{doomed.kind} {doomed.called} ({counted(doomed.panes, 'pane')})"
+    print(printable(f"{what}: {'killed' if was_there else 'gone already'}."))
+    if snapshot is not None:
+        print(printable(f"To bring it back: perdure restore --from {snapshot} {shlex.quote(doomed.called)}"))
+    return 0
+
+
+run = with_setup(_run)
+
+
+def _doomed(setup: Setup, target: str, there: Sequence[Looked], missed: Sequence[Missed]) -> Doomed:
+    sessions = [
+        (looked, session)
+        for looked in there
+        for session in looked.capture.topology.sessions
+        if target.removesuffix(":") in (session.name, session.id)
+    ]
+    if len(sessions) > 1:
+        raise UsageError(f"{target!r} is a session of several servers; say which with --socket PATH.")
+    if sessions and find_run(setup, target) is not None:
+        raise UsageError(f"{target!r} is both a run and a session; name the pane by its id.")
+    if sessions:
+        looked, session = sessions[0]
+        panes = panes_at(looked.capture.topology, session.id)
+        return Doomed(looked=looked, kind="session", id=session.id, called=session.name, panes=len(panes))
+    window = _window(target, there)
+    if window is not None:
+        return window
+    aimed = aim(setup, target, there, missed)
+    called = place_of(aimed.capture, aimed.pane)
+    return Doomed(looked=aimed.looked, kind="pane", id=aimed.pane.id, called=called, panes=1)
+
+
+def _window(target: str, there: Sequence[Looked]) -> Doomed | None:
+    """The window a target names, when it has several panes: one with a single pane goes with it."""
+    for looked in there:
+        try:
+            panes = panes_at(looked.capture.topology, target)
+        except NotFound:
+            continue
+        windows = {pane.window for pane in panes}
+        if len(panes) > 1 and len(windows) == 1:
+            return Doomed(looked=looked, kind="window", id=windows.pop(), called=target, panes=len(panes))
+    return None
+
+
+def _kept(setup: Setup, doomed: Doomed, *, anyway: bool) -> str | None:
+    """Save the server, and return the snapshot from which what is ended can be brought back."""
+    result = keep(setup, [doomed.looked], now())[0]
+    if result.result in ("saved", "unchanged"):
+        return result.snapshot
+    sentence = f"It could not be saved: {(result.message or 'the store did not say why').rstrip('.')}"
+    if not anyway:
+        failure = StoreUnusable if result.reason == "store" else PerdureError
+        raise failure(f"{sentence}; so nothing was ended (--anyway does it all the same).")
+    print(f"perdure: {printable(sentence)}.", file=sys.stderr)
+    return None
+
+
+def _detach(setup: Setup, args: argparse.Namespace) -> int:
+    from perdure.daemon.call import daemon_there
+
+    run = find_run(setup, args.target)
+    if run is None:
+        there, missed = look_around(setup, args)
+        run = _run_of(setup, aim(setup, args.target, there, missed))
+    if run is None or run.is_over:
+        raise NotFound(f"Nobody follows {args.target!r}: only what `perdure up` watches can be let go of.")
+    if daemon_there(setup.state_dir):
+        raise Refused(f"{run.id} is followed by the daemon that runs, which would only take it up again.")
+    over, event = detached(run, now())
+    setup.store.record([over], [event])
+    if args.json:
+        print_json({"result": "detached", "run": run.id, "pane": run.pane, "socket": run.server.socket})
+    else:
+        print(printable(f"{run.id} ({run.place.target}): no longer followed; it lives on in tmux."))
+    return 0
+
+
+def _run_of(setup: Setup, aimed: Aim) -> Run | None:
+    capture = aimed.capture
+    for run in setup.readable.list_runs(host=setup.host, over=False):
+        if (run.server.key, run.process, run.pane) == (capture.server.key, capture.topology.process, aimed.pane.id):
+            return run
+    return None

@@ -1,0 +1,115 @@
+"""`perdure send TARGET TEXT`: tell an agent something, and find out whether it heard."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import msgspec
+
+from perdure.agents import roster
+from perdure.cli._setup import Setup, add_server_arguments, with_setup
+from perdure.cli.aim import Aim, aim, look_around, place_of, recipient
+from perdure.cli.recording import without_keys
+from perdure.cli.render import print_json, printable
+from perdure.errors import UsageError
+from perdure.host.clock import now, pause
+from perdure.live.deliver import Delivery, Result, deliver
+from perdure.live.typed import LONGEST, Message, message
+from perdure.model.text import decode
+
+#: What comes behind `--` is text, whatever it looks like.
+REST = True
+
+EXIT_CODES = {Result.DELIVERED: 0, Result.UNCONFIRMED: 4, Result.REFUSED: 6}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.usage = "perdure send TARGET [TEXT] [--no-enter] [--key KEY …] [--timeout S] [--anyway] [-- TEXT]"
+    parser.add_argument("target", metavar="TARGET", help="a pane's id, SESSION[:WINDOW[.PANE]] or a run's id")
+    parser.add_argument("text", nargs="?", metavar="TEXT", help="what to say; '-' reads standard input")
+    add_server_arguments(parser)
+    parser.add_argument("--no-enter", action="store_true", help="leave the text in the input")
+    parser.add_argument(
+        "--key",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="press this key behind the text, in place of Enter (Enter, Escape, Up, C-c, y …)",
+    )
+    parser.add_argument(
+        "--timeout", type=seconds, default=10.0, metavar="S", help="how long to wait for a sign that it was heard (10)"
+    )
+    parser.add_argument(
+        "--anyway", action="store_true", help="send it even where it would answer a question, or be a shell's command"
+    )
+
+
+def seconds(text: str) -> float:
+    """Take an argument for a span of time."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 86400:
+        raise argparse.ArgumentTypeError("must be a number of seconds from 0 to 86400")
+    return value
+
+
+def _run(setup: Setup, args: argparse.Namespace) -> int:
+    told = _message(args)
+    there, missed = look_around(setup, args)
+    aimed = aim(setup, args.target, there, missed)
+    to = recipient(setup, aimed)
+    mine = to.spot.owner.uid == setup.me.uid
+    delivery = deliver(
+        told,
+        to,
+        known=roster(setup.config.agents),
+        # Other people's files are theirs to lead us astray with: of them only the screen is believed.
+        view=setup.surroundings().view_of(setup.me) if mine else None,
+        now=now,
+        pause=pause,
+        timeout=args.timeout,
+    )
+    tell(aimed, delivery, as_json=args.json)
+    return EXIT_CODES[delivery.result]
+
+
+run = with_setup(_run)
+
+
+def _message(args: argparse.Namespace) -> Message:
+    rest = args.rest or []
+    given = [*([args.text] if args.text is not None else []), *rest]
+    if len(given) > 1:
+        raise UsageError("Several texts were given; put what belongs together into quotes.")
+    text = given[0] if given else ""
+    if text == "-" and not rest:
+        text = decode(sys.stdin.buffer.read(LONGEST + 1))
+    if args.no_enter and args.key:
+        raise UsageError("--key presses keys in place of Enter: --no-enter says nothing besides.")
+    return message(text, args.key, enter=not args.no_enter, anyway=args.anyway)
+
+
+def tell(aimed: Aim, delivery: Delivery, *, as_json: bool) -> None:
+    """Print what came of it."""
+    capture, pane = aimed.capture, aimed.pane
+    shown = tuple(without_keys(delivery.screen, pane.width))
+    if as_json:
+        facts = {"socket": capture.server.socket, "pane": pane.id, "target": place_of(capture, pane)}
+        run = {"run": aimed.run.id} if aimed.run is not None else {}
+        print_json({**msgspec.to_builtins(msgspec.structs.replace(delivery, screen=shown)), **facts, **run})
+        return
+    sentence = f"{pane.id} ({place_of(capture, pane)}): {delivery.result}: {delivery.why}."
+    print_outcome(sentence, shown, is_good=delivery.result is Result.DELIVERED)
+
+
+def print_outcome(sentence: str, shown: Sequence[str], *, is_good: bool) -> None:
+    """Print how something ended; what did not end well goes to stderr, with what the pane showed last."""
+    stream = sys.stdout if is_good else sys.stderr
+    print(f"{'' if is_good else 'perdure: '}{printable(sentence)}", file=stream)
+    for line in shown:
+        print(f"  {printable(line)}", file=stream)
