@@ -42,24 +42,18 @@ _PANE = Record(
     ),
     ("session_name", "window_name", "pane_title"),
 )
-# What a title is not part of: where everything is. A window stands here once for every session it is in.
+# The layout of everything. Of a server with many windows every further word of a record is felt, so nothing is asked
+# for that follows from the rest: the current and the last window are the first two of a session's stack, and a zoomed
+# window's layout as a whole cannot change.
+_SESSION = Record("S", ("session_id", "session_stack"), ("session_name", "session_group"))
 _LINK = Record(
     "W",
-    (
-        "session_id",
-        "window_id",
-        "window_index",
-        "window_active",
-        "window_last_flag",
-        "window_zoomed_flag",
-        "window_layout",
-        "window_visible_layout",
-    ),
-    ("session_name", "session_group", "window_name"),
+    ("session_id", "window_id", "window_index", "window_zoomed_flag", "window_visible_layout"),
+    ("window_name",),
 )
 _PLACED = Record(
     "P",
-    ("pane_id", "window_id", "pane_index", "pane_active", "pane_last", "pane_pid", "pane_dead", "pane_tty"),
+    ("pane_id", "window_id", "pane_index", "pane_active", "pane_last", "pane_pid", "pane_dead"),
     ("pane_title",),
 )
 
@@ -107,7 +101,6 @@ class Outlined(Struct, frozen=True, kw_only=True):
     title: str
     dead: bool
     pid: int
-    tty: str
 
 
 class Outline(Struct, frozen=True, kw_only=True):
@@ -150,8 +143,9 @@ def outline(socket: str, owner: User, *, timeout: float = run.TIMEOUT) -> Outlin
     A server is never started by it, and nothing is changed.
     """
     mark = os.urandom(8).hex()
-    command = ["display-message", "-p", f"{mark} begin {WHO}", ";", "list-windows", "-a", "-F", _LINK.format, ";"]
-    command += ["list-panes", "-a", "-F", _PLACED.format, ";", "display-message", "-p", f"{mark} end {WHO}"]
+    command = ["display-message", "-p", f"{mark} begin {WHO}", ";", "list-sessions", "-F", _SESSION.format, ";"]
+    command += ["list-windows", "-a", "-F", _LINK.format, ";", "list-panes", "-a", "-F", _PLACED.format, ";"]
+    command += ["display-message", "-p", f"{mark} end {WHO}"]
     answer = _asked(socket, owner, command, timeout)
     try:
         if answer is not None:
@@ -164,10 +158,7 @@ def outline(socket: str, owner: User, *, timeout: float = run.TIMEOUT) -> Outlin
 def read_glance(answer: bytes, mark: str, panes: Mapping[str, bool]) -> Glance:
     """Take the answer to a glance at these panes apart; raises `Garbled` for anything that does not fit."""
     process, at = read_greeting(answer, mark)
-    clients = []
-    while answer.startswith(b"C", at):
-        row, at = read_record(answer, at + 1, _CLIENT)
-        clients.append(row)
+    clients, at = _records(answer, at, _CLIENT)
     watching = _watching(clients)
     found = {}
     marker = f"{mark} ".encode()
@@ -183,29 +174,28 @@ def read_glance(answer: bytes, mark: str, panes: Mapping[str, bool]) -> Glance:
             lines = _lines(answer[at:end]) if wants_lines else None
             found[id] = _glimpse(id, row, watching.get(id, ()), lines)
         at = end
-    if read_process(_ending(answer, at, mark)) != process:
-        raise Garbled("another server answered in the end")
+    _check_ending(answer, at, mark, process)
     return Glance(process=process, panes=found)
 
 
 def read_outline(answer: bytes, mark: str) -> Outline:
     """Take the answer to an outline apart; raises `Garbled` for anything that does not fit."""
     process, at = read_greeting(answer, mark)
-    panes, parts, windows = {}, [], set()
-    while answer.startswith(b"W", at):
-        begun = at
-        row, at = read_record(answer, at + 1, _LINK)
-        parts.append(answer[begun:at])
-        windows.add(row.words[1])
-    while answer.startswith(b"P", at):
-        row, at = read_record(answer, at + 1, _PLACED)
-        id, window, _, _, _, pid, dead, tty = row.words
-        panes[id] = Outlined(title=row.texts[0], dead=dead == "1", pid=number(pid), tty=tty)
-        parts.append(" ".join(row.words).encode("latin-1"))
-        if window not in windows:
-            raise Garbled("a pane belongs to no window")
-    if read_process(_ending(answer, at, mark)) != process:
-        raise Garbled("another server answered in the end")
+    begun = at
+    sessions, at = _records(answer, at, _SESSION)
+    windows, at = _records(answer, at, _LINK)
+    laid_out = answer[begun:at]
+    placed, at = _records(answer, at, _PLACED)
+    if {row.words[0] for row in windows} != {row.words[0] for row in sessions}:
+        raise Garbled("a window belongs to no session, or a session has no window")
+    if {row.words[1] for row in placed} != {row.words[1] for row in windows}:
+        raise Garbled("a pane belongs to no window, or a window has no pane")
+    _check_ending(answer, at, mark, process)
+    parts = [laid_out, *(" ".join(row.words).encode("latin-1") for row in placed)]
+    panes = {}
+    for row in placed:
+        id, _, _, _, _, pid, dead = row.words
+        panes[id] = Outlined(title=row.texts[0], dead=dead == "1", pid=number(pid))
     return Outline(process=process, digest=digest_of(b"\n".join(parts)), panes=panes)
 
 
@@ -244,11 +234,21 @@ def _is_nobody_there(socket: str) -> bool:
         return False
 
 
-def _ending(answer: bytes, at: int, mark: str) -> bytes:
+def _records(answer: bytes, at: int, record: Record) -> tuple[list[Row], int]:
+    """Return the records of one kind that stand there, and where the rest begins."""
+    rows, letter = [], record.letter.encode()
+    while answer.startswith(letter, at):
+        row, at = read_record(answer, at + 1, record)
+        rows.append(row)
+    return rows, at
+
+
+def _check_ending(answer: bytes, at: int, mark: str, process: ServerProcess) -> None:
     last = f"{mark} end ".encode()
     if not answer.startswith(last, at) or not answer.endswith(b"\n"):
         raise Garbled("the answer is cut short")
-    return answer[at + len(last) :]
+    if read_process(answer[at + len(last) :]) != process:
+        raise Garbled("another server answered in the end")
 
 
 def _watching(clients: Sequence[Row]) -> Mapping[str, Sequence[datetime]]:
