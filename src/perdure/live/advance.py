@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from msgspec import structs
 
-from perdure.live.weigh import RANK, TELLERS, Pending, Track, Verdict, is_hidden, moments, patience, weigh
+from perdure.live.weigh import RANK, TELLERS, UNREAD, Pending, Track, Verdict, is_hidden, moments, patience, weigh
 from perdure.model.event import Event, EventKind
 from perdure.model.identity import Identity
 from perdure.model.observation import (
@@ -37,6 +37,8 @@ LOST = timedelta(minutes=1)
 
 #: What a run is called busy by when all that is known is that it was told something.
 _INPUT = "input"
+#: What makes it stalled.
+_SILENCE = "silence"
 
 
 def advance(track: Track, seen: Observation, now: datetime) -> tuple[Track, tuple[Event, ...]]:
@@ -54,14 +56,14 @@ def advance(track: Track, seen: Observation, now: datetime) -> tuple[Track, tupl
         track = _identified(track, seen, now, events)
     elif isinstance(seen, Reading):
         track = _heard(track, seen, now)
-    elif isinstance(seen, Watched):
-        track = _watched(structs.replace(track, run=structs.replace(track.run, seen_at=now)), now, events)
-    elif isinstance(seen, Told):
-        track = _told(track, now, events)
+    elif isinstance(seen, Watched | Told):
+        # A person speaks of what it has come to by now.
+        track = _settled(track, now, events)
+        track = _told(track, now, events) if isinstance(seen, Told) else _watched(_looked_at(track, now), now, events)
     elif isinstance(seen, Ended):
         track = _ended(track, seen, now, events)
     track = _settled(track, now, events)
-    return track, tuple(events)
+    return structs.replace(track, at=now), tuple(events)
 
 
 def due(track: Track) -> datetime | None:
@@ -74,7 +76,7 @@ def due(track: Track) -> datetime | None:
         times.append(track.pending.since + patience(track.run.status, track.pending.verdict))
     if _may_stall(track):
         times.append(_quiet_since(track) + _stall_after(track.run))
-    return next((at for at in sorted(times) if _comes_of(track, at)), None)
+    return next((at for at in sorted(times) if (track.at is None or at > track.at) and _comes_of(track, at)), None)
 
 
 def _comes_of(track: Track, at: datetime) -> bool:
@@ -139,22 +141,27 @@ def _words(title: str) -> list[str]:
     return [word for word in title.split() if any(letter.isalnum() for letter in word)]
 
 
+def _looked_at(track: Track, now: datetime) -> Track:
+    return structs.replace(track, run=structs.replace(track.run, seen_at=now))
+
+
 def _watched(track: Track, now: datetime, events: list[Event]) -> Track:
     run = track.run
     if run.status.reason is not Reason.DONE:
         return track
     verdict = Verdict(state=RunState.IDLE, cause="seen", confidence=run.status.confidence)
     events.append(_event(EventKind.SEEN, run, now))
-    return _moved(structs.replace(track, run=structs.replace(run, seen_at=now)), verdict, now, events)
+    return _moved(_looked_at(track, now), verdict, now, events)
 
 
 def _told(track: Track, now: datetime, events: list[Event]) -> Track:
     run = track.run
     if run.status.state is RunState.EXITED:
         return track
+    track = structs.replace(track, news_at=now)
     if run.status.state is RunState.BUSY:
         return structs.replace(track, told_at=now) if track.told_at is not None else track
-    track = structs.replace(track, run=structs.replace(_active(run, now), seen_at=now))
+    track = _looked_at(structs.replace(track, run=_active(run, now)), now)
     verdict = Verdict(state=RunState.BUSY, cause=_INPUT, confidence=Confidence.MEDIUM)
     return structs.replace(_moved(track, verdict, now, events), told_at=now)
 
@@ -285,7 +292,8 @@ def _noticed(track: Track, verdict: Verdict) -> Verdict:
     run = track.run
     if verdict.state is not RunState.IDLE or run.program is None or track.watched or track.told_at is not None:
         return verdict
-    is_gap = run.status.state is RunState.UNKNOWN or run.status.reason is Reason.STALLED
+    # Neither a process that has just begun nor a run that has just come back is in the middle of anything.
+    is_gap = run.status.cause in (UNREAD, _SILENCE)
     worked = _is_turn(run.status) or (is_gap and run.previous is not None and _is_turn(run.previous))
     return structs.replace(verdict, state=RunState.ATTENTION, reason=Reason.DONE) if worked else verdict
 
@@ -332,7 +340,7 @@ def _active(run: Run, now: datetime) -> Run:
 def _stalled(track: Track, now: datetime, events: list[Event]) -> Track:
     if not _may_stall(track) or now - _quiet_since(track) < _stall_after(track.run):
         return track
-    verdict = Verdict(state=RunState.ATTENTION, reason=Reason.STALLED, cause="silence", confidence=Confidence.LOW)
+    verdict = Verdict(state=RunState.ATTENTION, reason=Reason.STALLED, cause=_SILENCE, confidence=Confidence.LOW)
     return _moved(track, verdict, now, events)
 
 

@@ -21,6 +21,8 @@ QUIET = timedelta(seconds=3)
 #: The same for a form, which is either on the screen or not there: asking and being allowed may be a moment apart.
 ASKED = timedelta(seconds=0.7)
 
+#: What a run is unknown by that was looked at.
+UNREAD = "screen:unread"
 #: Low to high.
 RANK = {Confidence.LOW: 0, Confidence.MEDIUM: 1, Confidence.HIGH: 2}
 #: Those that were told what the agent does, instead of inferring it.
@@ -53,6 +55,8 @@ class Track(Struct, frozen=True, kw_only=True):
     """A run, and what was last heard of it from everyone. Only the run is kept."""
 
     run: Run
+    #: When it was last advanced: what time brings before then, it has brought.
+    at: datetime | None = None
     latest: Mapping[Source, Reading] = {}
     pending: Pending | None = None
     output_at: datetime | None = None
@@ -77,7 +81,7 @@ def weigh(track: Track, now: datetime) -> Verdict | None:
         # What is behind a viewer only those can tell who do not look at the screen.
         return _verdict(told) if told is not None and told.at > screen.at else None
     if told is None or screen.state is None:
-        unread = Verdict(state=RunState.UNKNOWN, cause="screen:unread", shown=True)
+        unread = Verdict(state=RunState.UNKNOWN, cause=UNREAD, shown=True)
         said = told or screen
         return unread if said.state is None else _verdict(said)
     if _agree(screen, told):
@@ -117,7 +121,9 @@ def moments(track: Track) -> list[datetime]:
     screen = track.latest.get(Source.SCREEN)
     if screen is not None and screen.state is not None and _stands(track, screen):
         told = [track.latest[source] for source in TELLERS if source in track.latest]
-        found += [reading.at + _trusted_for(reading) for reading in told if not _agree(screen, reading)]
+        over = (reading.at + _trusted_for(reading) for reading in told if not _agree(screen, reading))
+        # One that was over when the screen was read makes no difference any more.
+        found += [at for at in over if at > screen.at]
     return found
 
 
