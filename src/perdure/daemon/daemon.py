@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from perdure.daemon.rounds import Rounds
-from perdure.daemon.stimuli import Key, Round, Stimuli
+from perdure.daemon.stimuli import Key, Round, Stimuli, What
 from perdure.daemon.world import World
 from perdure.errors import PerdureError
 from perdure.host.child import run_aside
@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 #: How often it is seen whether servers did anything, in seconds: what costs a read of one small file each.
 PULSE = 0.25
+#: How long a server may have to do with what we have asked it, in seconds, after it has answered.
+REST = 0.06
 #: How often everything is looked at where the machine tells nothing by itself.
 POLL = 1.0
 #: How long the last round may take when the daemon is told to end.
@@ -47,6 +49,7 @@ class Daemon:
         self._noticed = Stimuli()
         self._wake = asyncio.Event()
         self._stopping = False
+        self._is_at_work = False
         self._reload = False
         self._watch: Watch[Key] | None = None
         self._exits: Exits[Key] = Exits()
@@ -54,6 +57,8 @@ class Daemon:
         self._programs: dict[Key, Program] = {}
         self._servers: dict[Key, int] = {}
         self._pulses: dict[Key, int | None] = {}
+        #: Servers that are just done with what we asked of them.
+        self._resting: dict[Key, int] = {}
         self._next_at: float | None = None
         self._aside: set[asyncio.Task[None]] = set()
 
@@ -146,9 +151,13 @@ class Daemon:
         for key in self._watch.read():
             if key is EVERYTHING:
                 self._noticed.everything = True
+            elif key.what is What.TERMINALS:
+                # Anybody's, on the whole machine: one of ours only when its server did something.
+                self._count()
             else:
                 self._noticed.keys.add(key)
-        self._wake.set()
+        if self._noticed:
+            self._wake.set()
 
     def _something_ended(self) -> None:
         self._noticed.ended.update(self._exits.read())
@@ -159,13 +168,32 @@ class Daemon:
         if self._exits.needs_polling and (ended := self._exits.poll()):
             self._noticed.ended.update(ended)
             self._wake.set()
+        self._count()
+        asyncio.get_running_loop().call_later(PULSE, self._pulse)
+
+    def _count(self) -> None:
+        if self._is_at_work:
+            return  # it may just be asking them
         for key, pid in self._servers.items():
             count = switches(pid)
-            if count != self._pulses.get(key):
+            if key not in self._resting and count != self._pulses.get(key):
                 self._pulses[key] = count
                 self._noticed.keys.add(key)
                 self._wake.set()
-        asyncio.get_running_loop().call_later(PULSE, self._pulse)
+
+    def _rest(self, asked: frozenset[Key]) -> None:
+        """Let what servers do because we asked them pass, and count from there."""
+        for key in asked:
+            self._resting[key] = self._resting.get(key, 0) + 1
+        asyncio.get_running_loop().call_later(REST, self._count_from_here, asked)
+
+    def _count_from_here(self, asked: frozenset[Key]) -> None:
+        for key in asked:
+            self._resting[key] -= 1
+            if not self._resting[key]:
+                del self._resting[key]
+                if key in self._servers:
+                    self._pulses[key] = switches(self._servers[key])
 
     async def _go_round(self) -> None:
         loop = asyncio.get_running_loop()
@@ -177,12 +205,15 @@ class Daemon:
             noticed, self._noticed = self._noticed, Stimuli()
             if self._watch is None:
                 noticed.everything = True
+            self._is_at_work = True
             try:
                 done = await loop.run_in_executor(self._worker, self.rounds.round, noticed)
             except PerdureError as error:
                 log.warning("round failed: %s", error.message)
                 self._next_at = loop.time() + POLL
                 continue
+            finally:
+                self._is_at_work = False
             self._take(done)
             self._restore_fallen()
 
@@ -202,6 +233,8 @@ class Daemon:
             self.feed.publish(event)
         self._next_at = done.next_at
         self._servers = dict(done.servers)
+        if done.asked:
+            self._rest(done.asked)
         if self._watch is not None and self._paths != done.paths:
             for key in self._paths.keys() - done.paths.keys():
                 self._watch.remove(key)

@@ -76,8 +76,8 @@ class Glances:
             if run is not None and run.title != title:
                 self._pace.changed(run.id, at)
 
-    def glance(self, servers: Mapping[str, Known], at: float) -> None:
-        """Look at the panes whose turn it is, all of a server in one go."""
+    def glance(self, servers: Mapping[str, Known], at: float) -> list[Known]:
+        """Look at the panes whose turn it is, all of a server in one go; return the servers that were asked."""
         self._see_shells_again(at)
         taken = self._pace.take(at, self._is_busy)
         wanted: dict[str, dict[str, bool]] = {}
@@ -86,11 +86,14 @@ class Glances:
             if run is None or run.is_over or run.stale:
                 continue
             wanted.setdefault(run.server.key, {})[run.pane] = reads and id in self._tenants
+        asked = []
         for key, panes in wanted.items():
             known = servers.get(key)
             if known is not None and known.process is not None:
+                asked.append(known)
                 self._glance_at(known, panes, at)
         self._pace.forget(lambda id: (run := self.supervisor.get(id)) is not None and not run.is_over)
+        return asked
 
     def _is_busy(self, id: str) -> bool:
         run = self.supervisor.get(id)

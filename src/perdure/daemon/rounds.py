@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from perdure.agents import agent_of, roster
 from perdure.daemon.glances import Glances
-from perdure.daemon.known_servers import FOLLOW_UPS, OVERLOADED_AFTER, RETRY, Known
+from perdure.daemon.known_servers import FOLLOW_UPS, OUTLINE_GAP, OVERLOADED_AFTER, RETRY, Known
 from perdure.daemon.leasing import Lease
 from perdure.daemon.seeing import Tenant, settled
 from perdure.daemon.stimuli import Key, Round, Stimuli, What
@@ -53,6 +53,8 @@ class Rounds:
         self._everything_at = 0.0
         self._sockets_at = 0.0
         self._checkpoint_at = 0.0
+        #: Servers that were asked something in this round: what they do because of it is no news.
+        self._asked: set[Key] = set()
         #: Servers that died and are to be brought back.
         self.to_restore: list[Server] = []
 
@@ -75,6 +77,7 @@ class Rounds:
     def round(self, noticed: Stimuli) -> Round:
         """Take in what was noticed and what is due, write down what came of it, and say what is to be published."""
         at = self.world.ticking()
+        self._asked = set()
         for key, how in noticed.ended.items():
             self._has_ended(key, how)
         self._notice(noticed, at)
@@ -83,7 +86,8 @@ class Rounds:
         self._see_sockets(noticed, at)
         self._compare_outlines(at)
         self._look_at_due(at)
-        self._glances.glance(self._servers, self.world.ticking())
+        for known in self._glances.glance(self._servers, self.world.ticking()):
+            self._follow(known)
         self.supervisor.tick(self.world.now())
         if at >= self._checkpoint_at:
             self._checkpoint_at = at + CHECKPOINT
@@ -137,6 +141,7 @@ class Rounds:
             paths=self._watched_paths(),
             programs=self._programs(),
             servers={Key(What.SERVER, key): known.program.pid for key, known in self._servers.items() if known.program},
+            asked=frozenset(self._asked),
             next_at=self._next_at(at),
         )
 
@@ -150,9 +155,6 @@ class Rounds:
                 for run in self.supervisor.runs:
                     if run.program is not None:
                         self._glances.changed(run.id, at, printed=False)
-            elif key.what is What.TERMINALS:
-                for known in self._servers.values():
-                    known.outline_at = known.outline_at or at + 0.05
             elif key.what is What.SERVER and key.id in self._servers:
                 known = self._servers[key.id]
                 known.outline_at = known.outline_at or at
@@ -176,6 +178,12 @@ class Rounds:
             at = self.world.ticking()
             for wait in (0.0, *FOLLOW_UPS):
                 known.look_by(at + wait)
+
+    def _follow(self, known: Known) -> None:
+        """See once more whether a server's outline changed: what it did while it was asked goes unnoticed otherwise."""
+        self._asked.add(Key(What.SERVER, known.server.key))
+        if known.outline_at is None and known.process is not None:
+            known.outline_at = self.world.ticking() + OUTLINE_GAP
 
     def _look_later(self, run: Run, at: float) -> None:
         known = self._servers.get(run.server.key)
@@ -226,6 +234,7 @@ class Rounds:
             if due is None or due > at or known.process is None:
                 continue
             known.outline_at, known.outlined_at = None, at
+            self._asked.add(Key(What.SERVER, known.server.key))
             found = outline(known.server.socket, known.owner, timeout=timeout)
             if not isinstance(found, Outline):
                 self._did_not_answer(known, at)
@@ -274,6 +283,7 @@ class Rounds:
         at = world.ticking()
         for known in servers:
             known.looked(at)
+            self._follow(known)
         captures = [each.capture for each in looked if isinstance(each, Looked)]
         self.supervisor.discover(captures, world.store.new_runs, now, reason=reason, missing=missing)
         for known, each in zip(servers, looked, strict=True):

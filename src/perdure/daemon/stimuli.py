@@ -60,5 +60,7 @@ class Round(Struct, frozen=True, kw_only=True):
     programs: Mapping[Key, Program] = {}
     #: The process numbers of servers whose doings are counted.
     servers: Mapping[Key, int] = {}
+    #: Those of them that were asked something: what they did because of it is no news.
+    asked: frozenset[Key] = frozenset()
     #: When the next round is due even if nothing happens, in seconds of the clock that only grows.
     next_at: float | None = None
