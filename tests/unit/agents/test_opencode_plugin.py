@@ -112,3 +112,11 @@ def test_events_it_does_not_understand_do_no_harm(private_home: PrivateHome, spo
 def test_without_its_directory_it_does_nothing(private_home: PrivateHome, spool: str) -> None:
     os.rmdir(spool)
     assert play(private_home.root, spool, [prompt("ses_a")]) == {}
+
+
+@pytest.mark.parametrize("kind", ["question.asked", "question.replied", "question.rejected", "permission.replied"])
+def test_questions_and_their_answers_are_recorded(private_home: PrivateHome, spool: str, kind: str) -> None:
+    asked = [{"type": kind, "properties": {"sessionID": each}} for each in ("ses_b", "ses_c")]
+    found = play(private_home.root, spool, [prompt("ses_a"), child("ses_c", "ses_a"), *asked])
+    assert found[kind]["session_id"] == "ses_a"
+    assert set(found) == {"message.updated", kind}

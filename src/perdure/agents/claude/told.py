@@ -22,16 +22,14 @@ _WAITING = {"permission prompt": PERMISSION, "input needed": QUESTION}
 def told(agent: str, process: Process, host: HostView) -> list[Reading]:
     """Return what the registry says, else what the hooks do.
 
-    Not both: an entry of this moment is true, however old, and a hook may be followed by what no hook tells.
+    Not both: an entry is of this moment, however old, and a hook may be followed by what no hook tells.
     """
     entry = read_registry(process, host)[0]
-    if entry is not None:
-        sign, rule = _sign(entry)
-        at = _dated(entry) or host.modified_at(registry_path(process, host)) or process.started_at
-        if sign is not SILENT:
-            return by_registry(sign, at, rule, complete=True)
-        return [*by_registry(sign, at, rule), *by_hooks(agent, [process], host, common_sign)]
-    return by_hooks(agent, [process], host, common_sign)
+    if entry is None:
+        return by_hooks(agent, [process], host, common_sign)
+    sign, rule = _sign(entry)
+    at = _dated(entry) or host.modified_at(registry_path(process, host)) or process.started_at
+    return by_registry(sign, at, rule, complete=True)
 
 
 def _sign(entry: Mapping[str, object]) -> tuple[Sign, str]:
