@@ -36,7 +36,7 @@ def told(tenant: Tenant) -> Iterator[Reading]:
     """Yield what the agent says itself. An adapter that breaks says nothing."""
     if isinstance(tenant.adapter, TellsState) and tenant.view is not None:
         try:
-            yield from tenant.adapter.told(tenant.seen.process, tenant.view)
+            yield from tenant.adapter.told(tenant.seen.process, tenant.view, tenant.seen.tree)
         except Exception:
             return
 
@@ -46,7 +46,7 @@ def telling(tenant: Tenant) -> tuple[str, ...]:
     if not isinstance(tenant.adapter, TellsState) or tenant.view is None:
         return ()
     try:
-        return tuple(tenant.adapter.telling(tenant.seen.process, tenant.view))
+        return tuple(tenant.adapter.telling(tenant.seen.process, tenant.view, tenant.seen.tree))
     except Exception:
         return ()
 
