@@ -1,6 +1,6 @@
 """Why a tmux server died, as far as that can be known by somebody who is not its parent.
 
-tmux leaves its socket where it is however it ends, so that tells nothing. What tells something: how the process ended
+Its socket tells nothing: tmux 3.3a leaves it where it is however it ends. What tells something is how the process ended
 (`host.exits`), and how many processes the kernel has killed for want of memory.
 """
 
