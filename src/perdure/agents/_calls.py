@@ -16,6 +16,9 @@ _TELLING = (
     "command cmd commands script file_path filePath absolute_path path notebook_path file_name file filename skill "
     "pattern query url description instructions name title"
 ).split()
+#: What a tool that edits and shows files calls a command, which is none of a shell's.
+_VIEW = "view"
+_OF_EDITORS = frozenset({_VIEW, "create", "str_replace", "insert", "undo_edit", "write"})
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _INTERPRETER = re.compile(r"-\w*c")
 _CONTINUED = re.compile(r"(\\|&&|\|\|?|;|\bdo|\bthen)[ \t]*\r?\n")
@@ -38,6 +41,8 @@ def detail_of(arguments: object) -> str | None:
     patch = next((value for key in ("patch", "input") if isinstance(value := given.get(key), str)), "")
     if files := _PATCHED.findall(patch):
         return _short(", ".join(files[:8]))
+    if given.get("command") in _OF_EDITORS and isinstance(path := given.get("path"), str):
+        return _short(f"{_VIEW} {path}" if given["command"] == _VIEW else path)
     return next((said for key in _TELLING if (said := _value(given.get(key)))), None)
 
 

@@ -13,8 +13,9 @@ from datetime import datetime
 from os.path import basename, dirname, join
 
 from perdure.agents import _records
+from perdure.agents._calls import Call, detail_of, details_of, failed_by, is_recent, names_of
 from perdure.agents._json import count, decode_object, mapping, text
-from perdure.agents._kin import answered, called, parts_of, said
+from perdure.agents._kin import answered, called, calls_in, parts_of, said
 from perdure.agents._records import Record, moment, turn
 from perdure.ports import HostView
 
@@ -232,6 +233,8 @@ def _gist(message: Record) -> object:
 def turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
     """Yield the conversation's turns, then those of its sub-agents, each with the sub-agent's id in `agent`."""
     yield from _turns(path, host, None)
+    if is_recent(host):
+        return
     conversation = text((header(path, host) or {}).get("sessionId"))
     if conversation is None or "/" in conversation:
         return
@@ -244,28 +247,44 @@ def turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
 def _turns(path: str, host: HostView, agent: str | None) -> Iterator[dict[str, object]]:
     messages = _Conversation(records(path, host)).messages.values()
     answers = {id for each in messages if each.get("type") == "user" for id, _, _ in answered(_parts(each))}
+    calls: dict[str, Call] = {}
     for message in messages:
-        for role, words, tool, used in _told(message, answers):
-            time = moment(text(message.get("timestamp")))
-            yield turn(role, words, tool=tool, tokens=used, time=time, agent=agent)
+        for each in _told(message, answers, calls):
+            yield {**each, "time": moment(text(message.get("timestamp"))), "agent": agent}
 
 
-def _told(message: Record, answers: set[str]) -> Iterator[tuple[str, str, str | None, int | None]]:
-    """Role, text, tools and tokens of what one message comes to. `answers` are the calls whose answer has its own message."""
+def _told(message: Record, answers: set[str], calls: dict[str, Call]) -> Iterator[dict[str, object]]:
+    """The turns one message comes to. `answers` are the calls whose answer has its own message; `calls` remembers them."""
     kind, parts = message.get("type"), _parts(message)
     if kind == "user":
-        for _, name, output in answered(parts):
-            yield "tool", output, name, None
+        for id, name, output in answered(parts):
+            yield turn("tool", output, tool=name, detail=calls.get(id, ("", None))[1], failed=failed_by(output))
         if (typed := prompt_of(message)) is not None:
-            yield "user", typed, None, None
+            yield turn("user", typed)
     elif kind == "gemini":
-        calls = [call for call in message.get("toolCalls") or [] if isinstance(call, dict)]
-        names = [text(call.get("name")) or "?" for call in calls] or [name for _, name in called(parts)]
-        if said(parts) or names:
-            yield "assistant", said(parts), ", ".join(names) or None, tokens(message) or None
-        for call in calls:
+        kept = [call for call in message.get("toolCalls") or [] if isinstance(call, dict)]
+        made = [(text(call.get("id")) or "", _call(call)) for call in kept] or calls_in(parts)
+        calls.update(made)
+        used = [call for _, call in made]
+        if said(parts) or used:
+            spent = tokens(message) or None
+            yield turn("assistant", said(parts), tool=names_of(used), detail=details_of(used), tokens=spent)
+        for call in kept:
             for id, name, output in answered(parts_of(call.get("result"))):
                 if id not in answers:
-                    yield "tool", output, name, None
+                    yield turn("tool", output, tool=name, detail=_call(call)[1], failed=_failed(call, output))
     elif kind in ("info", "warning", "error") and said(parts):
-        yield "system", said(parts), None, None
+        yield turn("system", said(parts))
+
+
+def _call(call: Record) -> Call:
+    return text(call.get("name")) or "?", detail_of(call.get("args"))
+
+
+def _failed(call: Record, output: str) -> bool | None:
+    """Whether a call came to nothing. Only an exit code other than 0 is written down."""
+    if call.get("status") != "success":
+        return True
+    told = failed_by(output)
+    background = bool(mapping(call.get("args")).get("is_background"))
+    return told if told is not None or background else False

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from perdure.agents import _records
+from perdure.agents._calls import Call, details_of, failed_by, names_of
 from perdure.agents._json import count, mapping, text
-from perdure.agents._kin import answered, called, parts_of, said
+from perdure.agents._kin import answered, calls_in, parts_of, said
 from perdure.agents._records import Record, moment, turn
 from perdure.ports import HostView
 
@@ -74,10 +75,9 @@ def _tokens(record: Record) -> int | None:
 
 def turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
     """Yield the turns of the branch the last line ends."""
+    tools: dict[str, Call] = {}
     for record in _branch([each for each in _records.every_record(path, host) if text(each.get("uuid"))]):
-        time = moment(text(record.get("timestamp")))
-        for role, words, tool, used in _told(record):
-            yield turn(role, words, tool=tool, tokens=used, time=time)
+        yield from _told(record, tools)
 
 
 def _branch(records: list[Record]) -> list[Record]:
@@ -100,20 +100,29 @@ def _branch(records: list[Record]) -> list[Record]:
     return found[::-1]
 
 
-def _told(record: Record) -> Iterator[tuple[str, str, str | None, int | None]]:
-    """Role, text, tools and tokens of what one line comes to."""
+def _told(record: Record, tools: dict[str, Call]) -> Iterator[dict[str, object]]:
+    """The turns one line comes to; `tools` remembers the calls."""
     kind, parts = record.get("type"), parts_of(mapping(record.get("message")).get("parts"))
+    time = moment(text(record.get("timestamp")))
     if kind == "tool_result":
-        for _, name, output in answered(parts):
-            yield "tool", output, name, None
+        for id, name, output in answered(parts):
+            failed = _failed(record, output)
+            yield turn("tool", output, tool=name, detail=tools.get(id, ("", None))[1], failed=failed, time=time)
     elif kind == "assistant":
-        names = [name for _, name in called(parts)]
-        if said(parts) or names:
-            yield "assistant", said(parts), ", ".join(names) or None, _tokens(record)
+        tools.update(calls_in(parts))
+        calls = [call for _, call in calls_in(parts)]
+        if said(parts) or calls:
+            names, details = names_of(calls), details_of(calls)
+            yield turn("assistant", said(parts), tool=names, detail=details, tokens=_tokens(record), time=time)
     elif kind == "user" and said(parts):
-        yield "user" if prompt_of(record) else "system", said(parts), None, None
+        yield turn("user" if prompt_of(record) else "system", said(parts), time=time)
     elif kind == "system" and (words := _noted(record)):
-        yield "system", words, None, None
+        yield turn("system", words, time=time)
+
+
+def _failed(record: Record, output: str) -> bool | None:
+    # A command that failed is a success of the tool that ran it.
+    return mapping(record.get("toolCallResult")).get("status") in ("error", "cancelled") or failed_by(output)
 
 
 def _noted(record: Record) -> str | None:
