@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from perdure.errors import ConfigError
+from perdure.host.config_thoughts import mistakes_in_thoughts
 from perdure.model.agent import AgentSpec
 from perdure.model.config import Config, RestoreConfig
 
@@ -114,6 +115,8 @@ def _checked(config: Config, path: str) -> Config:
         raise ConfigError(f"The configuration {path} is wrong: retention must be from 0 to 100 years.")
     if wrong := list(_mistakes_in_restore(config.restore)):
         raise ConfigError("\n".join(f"The configuration {path} is wrong: restore.{each}." for each in wrong))
+    if wrong := list(mistakes_in_thoughts(config.thoughts)):
+        raise ConfigError("\n".join(f"The configuration {path} is wrong: thoughts.{each}." for each in wrong))
     if config.zone != "UTC":
         _check_zone(config.zone, path)
     return config

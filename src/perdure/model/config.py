@@ -78,6 +78,31 @@ class LiveConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     restore: bool = False
 
 
+class ThoughtsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether and by whom it is said in a line what each run is doing."""
+
+    enabled: bool = True
+    #: `derived` from transcript, tool calls and repository, here and for nothing; or by a `model`, or by a `command`.
+    source: str = "derived"
+    #: For a model: where it is asked.
+    endpoint: str = ""
+    #: How it is asked: `openai`, as most endpoints are, or `anthropic`.
+    api: str = "openai"
+    model: str = ""
+    #: The environment variable that holds the key; none is sent when empty.
+    key_variable: str = ""
+    max_calls_per_hour: int = 60
+    #: In whatever the prices are in.
+    max_cost_per_day: float = 1.0
+    #: Of a million tokens.
+    price_in: float = 0.0
+    price_out: float = 0.0
+    #: For a command: its arguments, the program first.
+    command: tuple[str, ...] = ()
+    #: Seconds between two questions about the same run: just after it turned to something else, later, and much later.
+    cadence: tuple[float, float, float] = (15.0, 45.0, 120.0)
+
+
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything in config.toml."""
 
@@ -92,6 +117,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     retention: RetentionConfig = RetentionConfig()
     export: ExportConfig = ExportConfig()
     restore: RestoreConfig = RestoreConfig()
+    thoughts: ThoughtsConfig = ThoughtsConfig()
     live: LiveConfig = LiveConfig()
     #: Agents besides those that come with the program, by name.
     agents: Mapping[str, AgentSpec] = {}
