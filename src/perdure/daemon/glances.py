@@ -174,9 +174,9 @@ class Glances:
                 del self._shells_at[id]
 
     def _see_shell(self, run: Run, at: float) -> None:
-        if run.shell is None:
+        if run.first is None:
             return
-        reading, foreground = at_prompt(run.shell, self._world.now())
+        reading, foreground = at_prompt(run.first, self._world.now())
         if reading is not None:
             self.supervisor.observe(run.id, reading, self._world.now())
         if foreground == self._foreground.get(run.id):

@@ -32,7 +32,7 @@ class Found(Struct, frozen=True, kw_only=True):
     process: ServerProcess
     pane: str
     place: Place
-    shell: Program | None = None
+    first: Program | None = None
     #: The agent's process.
     program: Program | None = None
     identity: Identity | None = None
@@ -101,7 +101,7 @@ def found_in(capture: Capture) -> list[Found]:
                     pane=pane.index,
                     window_name=windows[pane.window].name,
                 ),
-                shell=_program(tree, pane.pid),
+                first=_program(tree, pane.pid),
                 program=_program(
                     tree, more.agent_pid if more and pane.identity and not pane.identity.is_kept else None
                 ),

@@ -173,7 +173,7 @@ class Supervisor:
             track, events = returned(known, found, now)
             self._over.pop(id, None)
         else:
-            self._tracks[id] = structs.replace(self._tracks[id], run=_shelled(self._tracks[id].run, found))
+            self._tracks[id] = structs.replace(self._tracks[id], run=_with_first(self._tracks[id].run, found))
             return id
         self._tracks[id] = track
         self._dirty[id] = None
@@ -202,8 +202,8 @@ class Supervisor:
         self._panes = {(track.run.server.key, track.run.pane): id for id, track in self._tracks.items()}
 
 
-def _shelled(run: Run, found: Found) -> Run:
-    return run if run.shell == found.shell else structs.replace(run, shell=found.shell)
+def _with_first(run: Run, found: Found) -> Run:
+    return run if run.first == found.first else structs.replace(run, first=found.first)
 
 
 def by_server(runs: Iterable[Run]) -> Mapping[str, list[Run]]:

@@ -122,7 +122,7 @@ class Run(Struct, frozen=True, kw_only=True):
     #: The process of the server that `pane` is an id of; None when that is not known.
     process: ServerProcess | None = None
     #: What was started in the pane: its shell, as a rule.
-    shell: Program | None = None
+    first: Program | None = None
     #: The agent's process, as long as it is there.
     program: Program | None = None
     previous: Status | None = None

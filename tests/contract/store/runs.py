@@ -29,7 +29,7 @@ def a_run(id: str = "r1", **changes: object) -> Run:
         ),
         created_at=at(-600),
         process=ServerProcess(pid=300, started_at=at(-3600), version="3.4"),
-        shell=Program(pid=4003, start_ticks=77),
+        first=Program(pid=4003, start_ticks=77),
         program=Program(pid=4100, start_ticks=88),
         previous=Status(state=RunState.BUSY, since=at(-60)),
         identity=an_identity(),

@@ -49,7 +49,7 @@ def a_run(**changes: object) -> Run:
         status=Status(since=NOON),
         created_at=NOON,
         process=ServerProcess(pid=300, started_at=at(-3600), version="3.4"),
-        shell=Program(pid=4000, start_ticks=5000),
+        first=Program(pid=4000, start_ticks=5000),
         program=AGENT,
         identity=an_identity(),
     )
