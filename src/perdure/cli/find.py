@@ -57,11 +57,12 @@ def panes_at(topology: Topology, target: str) -> tuple[Pane, ...]:
     A session's name holds no colon. A window's may hold dots: it is first taken whole, then up to the last one.
     """
     session, _, rest = target.partition(":")
-    window, _, pane_index = rest.rpartition(".")
+    window, dot, pane_index = rest.rpartition(".")
     found = (
         tuple(pane for pane in topology.panes if pane.id == target)
         or _panes(topology, session, rest, "")
-        or _panes(topology, session, window, pane_index)
+        # Without a dot that would be pane 1 of any window, for a window 1 that is not there.
+        or (_panes(topology, session, window, pane_index) if dot else ())
     )
     if not found:
         raise NotFound(f"There is no {target!r} in this snapshot.")

@@ -40,11 +40,12 @@ def runs_at(runs: Sequence[Run], target: str) -> list[Run]:
     """
     alive = [run for run in runs if not run.is_over]
     session, _, rest = target.partition(":")
-    window, _, pane = rest.rpartition(".")
+    window, dot, pane = rest.rpartition(".")
     return (
         [run for run in alive if run.pane == target]
         or [run for run in alive if _is_at(run, session, rest)]
-        or [run for run in alive if _is_at(run, session, window) and pane in (str(run.place.pane), run.pane)]
+        # Without a dot that would be pane 1 of any window, for a window 1 that is not there.
+        or [run for run in alive if dot and _is_at(run, session, window) and pane in (str(run.place.pane), run.pane)]
     )
 
 

@@ -43,7 +43,7 @@ def test_a_target_means_the_panes_it_names(target: str, panes: list[str]) -> Non
     assert [pane.id for pane in panes_at(_two_sessions(), target)] == panes
 
 
-@pytest.mark.parametrize("target", ["", "w", "w1:9", "w1:0.9", "%9", ":", ".", "w1:.9"])
+@pytest.mark.parametrize("target", ["", "w", "w1:9", "w1:1", "w1:0.9", "%9", ":", ".", "w1:.9"])
 def test_a_target_that_names_nothing_is_not_found(target: str) -> None:
     with pytest.raises(NotFound):
         panes_at(_two_sessions(), target)

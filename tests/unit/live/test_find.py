@@ -59,6 +59,11 @@ def test_what_means_several_is_refused_with_all_of_them(target: str, ids: list[s
     assert all(id in raised.value.message for id in ids)
 
 
+def test_a_window_that_is_not_there_is_no_pane_of_that_number() -> None:
+    with pytest.raises(RunNotFound):
+        find_run([a_run("r1", session="b", window=0, pane=1)], "b:1")
+
+
 def test_the_same_name_on_two_servers_is_ambiguous() -> None:
     there = a_run("r6", session="play", server=a_server("other"))
     with pytest.raises(AmbiguousRun, match="tmux-1000/other"):

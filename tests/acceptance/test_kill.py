@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import pytest
+
+from perdure.cli._setup import Setup
+from perdure.host.clock import now
+from perdure.host.users import current_user
+from perdure.live.recognise import found_in
+from perdure.model.event import EventKind
+from perdure.model.run import Run, Status
+from perdure.snapshots.ask import ask
+from perdure.snapshots.look import Looked
+from perdure.store.store import Store
+from perdure.tmux.act import Spot, end
+from tests.acceptance.boxing import screen
+from tests.acceptance.kit import only_json, sentence, wait_for
+from tests.acceptance.simulants import Simulants
+from tests.conftest import PrivateHome
+from tests.perdure_cli import Perdure
+from tests.tmux_server import TmuxServer
+
+
+def _panes(tmux: TmuxServer) -> list[str]:
+    return tmux.run("list-panes", "-a", "-F", "#{session_name}:#{window_index}.#{pane_index}").decode().split()
+
+
+@pytest.fixture
+def crowd(tmux: TmuxServer) -> TmuxServer:
+    for name in ("a", "ab", "b"):
+        tmux.run("new-session", "-d", "-s", name, "-n", "w", "cat", "-")
+    tmux.run("split-window", "-d", "-t", "b:0", "cat", "-")
+    tmux.run("new-window", "-d", "-t", "b:1", "-n", "x", "cat", "-")
+    return tmux
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "left"),
+    [
+        ("a", "session", ["ab:0.0", "b:0.0", "b:0.1", "b:1.0"]),
+        ("b", "session", ["a:0.0", "ab:0.0"]),
+        ("b:0", "window", ["a:0.0", "ab:0.0", "b:1.0"]),
+        ("b:0.1", "pane", ["a:0.0", "ab:0.0", "b:0.0", "b:1.0"]),
+        ("b:1", "pane", ["a:0.0", "ab:0.0", "b:0.0", "b:0.1"]),
+    ],
+)
+def test_what_is_named_goes_and_nothing_else(
+    crowd: TmuxServer, perdure: Perdure, target: str, kind: str, left: list[str]
+) -> None:
+    told = only_json(perdure.ok("kill", "--json", target))
+    assert (told["result"], told["kind"]) == ("killed", kind)
+    assert _panes(crowd) == left
+    again = perdure("kill", target)
+    assert again.code == 3
+    sentence(again)
+
+
+def test_a_conversation_that_was_killed_comes_back(
+    private_home: PrivateHome, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    agents = Simulants(private_home)
+    tmux.run("new-session", "-d", "-s", "other", "-n", "w", "cat", "-")
+    perdure.ok("new", "work", "--agent", "simulant", "--prompt", "remember this")
+    agents.await_running(1, 2)
+    (conversation,) = agents.running()
+    told = only_json(perdure.ok("kill", "--json", "work"))
+    wait_for(lambda: not agents.running(), "the end of the agent")
+    perdure.ok("restore", "--from", told["snapshot"], "work")
+    wait_for(lambda: list(agents.running()) == [conversation], "the same conversation")
+    assert "remember this" in screen(tmux, "work:")
+    agents.end_all()
+
+
+def test_nothing_is_ended_that_could_not_be_kept(
+    crowd: TmuxServer, private_home: PrivateHome, perdure: Perdure
+) -> None:
+    with open(private_home.state, "w") as file:
+        file.write("in the way")
+    ran = perdure("kill", "a")
+    assert ran.code == 5
+    assert "nothing was ended" in ran.err
+    assert "a:0.0" in _panes(crowd)
+    assert perdure("kill", "a", "--anyway").code == 0
+    assert "a:0.0" not in _panes(crowd)
+
+
+def test_what_is_gone_counts_as_ended_and_another_server_is_spared(crowd: TmuxServer) -> None:
+    spot = Spot(crowd.socket, current_user(), "%0", crowd.pid)
+    assert end(spot, "pane", "%0")
+    assert not end(spot, "pane", "%0")
+    assert not end(spot._replace(server=1), "pane", "%1")
+    assert len(_panes(crowd)) == 4
+    crowd.kill()
+    assert not end(spot, "session", "$1")
+
+
+def test_only_what_is_followed_can_be_let_go_of(crowd: TmuxServer, perdure: Perdure) -> None:
+    for target in ("a", "r1"):
+        ran = perdure("kill", "--detach", target)
+        assert ran.code == 3
+        sentence(ran)
+    assert "a:0.0" in _panes(crowd)
+
+
+@pytest.mark.parametrize("by_id", [True, False])
+def test_a_run_that_is_let_go_of_lives_on_in_tmux(crowd: TmuxServer, perdure: Perdure, by_id: bool) -> None:
+    setup = Setup()
+    run = _followed(setup, setup.store, crowd)
+    told = only_json(perdure.ok("kill", "--json", "--detach", run.id if by_id else "a"))
+    assert (told["result"], told["run"]) == ("detached", run.id)
+    assert "a:0.0" in _panes(crowd)
+    assert setup.store.get_run(run.id).is_over
+    (event,) = setup.store.read_events()
+    assert (event.event.kind, event.event.run) == (EventKind.RUN_DELETED, run.id)
+    assert (event.event.data["reason"], event.event.data["mode"]) == ("api_delete", "detach")
+    setup.close()
+
+
+def test_a_run_is_named_by_its_id(crowd: TmuxServer, perdure: Perdure) -> None:
+    setup = Setup()
+    run = _followed(setup, setup.store, crowd)
+    setup.close()
+    assert only_json(perdure.ok("send", "--json", run.id, "hello"))["run"] == run.id
+    assert only_json(perdure.ok("kill", "--json", run.id))["id"] == run.pane
+    assert "a:0.0" not in _panes(crowd)
+    assert perdure("kill", run.id).code == 3
+
+
+def _followed(setup: Setup, store: Store, tmux: TmuxServer) -> Run:
+    """The run of session `a`, as a daemon would keep it."""
+    (looked,) = setup.look([ask(tmux.socket, setup.me)], now())
+    assert isinstance(looked, Looked)
+    found = next(each for each in found_in(looked.capture) if each.place.session == "a")
+    run = Run(
+        id=store.new_runs(1)[0],
+        server=found.server,
+        process=found.process,
+        place=found.place,
+        pane=found.pane,
+        status=Status(since=now()),
+        created_at=now(),
+    )
+    store.record([run], [])
+    return run

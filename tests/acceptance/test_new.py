@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import pytest
+
+from perdure.agents import roster
+from perdure.host.clock import now, pause
+from perdure.host.files import Files
+from perdure.host.users import current_user
+from perdure.live.launch import Readiness, launch, request
+from tests.acceptance.boxing import Ring, screen
+from tests.acceptance.kit import only_json, sentence, wait_for
+from tests.acceptance.simulants import Simulants
+from tests.conftest import PrivateHome
+from tests.perdure_cli import Perdure
+from tests.tmux_server import TmuxServer
+
+HOSTILE = [
+    "do $(touch {canary}) now",
+    "do `touch {canary}` now",
+    "'; touch {canary}; '",
+    '"; touch {canary}; "',
+    "one & touch {canary} | cat > {canary}; #(touch {canary})",
+    "-x $(touch {canary})",
+    "a\nb; touch {canary}\n",
+    "ends with ;",
+    "ends with a backslash \\",
+    "#{{pane_id}} %H ~ * ! \\; ü 漢",
+    "help",
+]
+
+
+@pytest.fixture
+def agents(private_home: PrivateHome) -> Simulants:
+    return Simulants(private_home)
+
+
+def test_a_new_agent_is_ready_in_a_session_of_its_own(
+    agents: Simulants, private_home: PrivateHome, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    made = only_json(perdure.ok("new", "--json", "work", "--agent", "simulant", "--cwd", private_home.home))
+    assert (made["result"], made["state"], made["agent"], made["name"]) == ("ready", "idle", "simulant", "work")
+    assert "you ▸" in screen(tmux, made["pane"])
+    assert tmux.show("#{pane_current_path}", made["pane"]) == os.path.realpath(private_home.home)
+    tmux.run("send-keys", "-t", made["pane"], "/quit", "Enter")
+    wait_for(lambda: "simulant ended with status 0" in screen(tmux, made["pane"]), "the end of the agent")
+    wait_for(lambda: screen(tmux, made["pane"]).rstrip().endswith("$"), "the shell that is left")
+    agents.end_all()
+
+
+def test_what_is_asked_for_first_is_asked_exactly_and_by_no_shell(
+    agents: Simulants, private_home: PrivateHome, tmux: TmuxServer
+) -> None:
+    canary = os.path.join(private_home.root, "canary")
+    known, me = roster(), current_user()
+    view = Files(me.home, spool=os.path.join(private_home.state, "spool"), query=lambda *_: None)
+    adapter = known.called({"simulant"})["simulant"]
+    wanted = [text.format(canary=canary) for text in HOSTILE]
+    for prompt in wanted:
+        made = launch(
+            request(None, private_home.home, agent=adapter, prompt=prompt),
+            socket=tmux.socket,
+            owner=me,
+            known=known,
+            view=view,
+            environ=dict(os.environ),
+            inherits=True,
+            now=now,
+            pause=pause,
+            timeout=20,
+            patience=5,
+        )
+        assert made.result is Readiness.READY, (prompt, made)
+    wait_for(lambda: len(_asked(private_home)) == len(wanted), "all of them")
+    assert sorted(_asked(private_home)) == sorted(wanted)
+    assert not os.path.exists(canary)
+    agents.end_all()
+
+
+def _asked(home: PrivateHome) -> list[str]:
+    """What the agents say they were asked."""
+    folder = os.path.join(home.home, ".simulant", "conversations")
+    found = []
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name)) as file:
+            found += [turn["text"] for turn in map(json.loads, file) if turn.get("role") == "user"]
+    return found
+
+
+def test_sessions_without_a_name_are_numbered_on(tmux: TmuxServer, perdure: Perdure) -> None:
+    tmux.run("new-session", "-d", "-s", "7", "-n", "w", "cat", "-")
+    assert [only_json(perdure.ok("new", "--json"))["name"] for _ in range(2)] == ["8", "9"]
+
+
+def test_a_name_that_is_taken_is_refused(tmux: TmuxServer, perdure: Perdure) -> None:
+    tmux.run("new-session", "-d", "-s", "mine", "-n", "w", "cat", "-")
+    ran = perdure("new", "mine")
+    assert ran.code == 6
+    assert "mine" in sentence(ran)
+    assert tmux.run("list-sessions", "-F", "#{session_name}") == b"mine\n"
+
+
+def test_any_command_is_started_word_for_word(private_home: PrivateHome, tmux: TmuxServer, perdure: Perdure) -> None:
+    out = os.path.join(private_home.root, "words")
+    script = "import json, sys, time; json.dump(sys.argv[2:], open(sys.argv[1], 'w')); time.sleep(1000)"
+    words = ["a b", "", ";", "x;", "\\;", "$(id)", "'", '"', "-n", "--", "#{pid}", "ü\n漢"]
+    made = only_json(perdure.ok("new", "--json", "job", "--", sys.executable, "-c", script, out, *words))
+    assert (made["result"], made["agent"]) == ("ready", None)
+    wait_for(lambda: os.path.exists(out) and os.path.getsize(out), "the words")
+    with open(out) as file:
+        assert json.load(file) == words
+
+
+def test_a_program_that_is_not_there_is_told_with_what_the_pane_shows(perdure: Perdure) -> None:
+    ran = perdure("new", "--json", "--", "no-such-program", "now")
+    made = only_json(ran)
+    assert (ran.code, made["result"], made["state"]) == (1, "ended", "exited")
+    assert "127" in made["why"]
+    assert any("no-such-program" in line for line in made["screen"])
+
+
+def test_an_agent_that_wants_somebody_first_says_so(
+    private_home: PrivateHome, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    ring = Ring(private_home)
+    ran = perdure("new", "b", "--agent", "boxer", "--prompt", "do it", "--", ring.path, "--trust")
+    assert ran.code == 4
+    assert "attention(permission)" in ran.err
+    assert "Allow this?" in ran.err
+    assert ring.told() == []
+
+
+def test_an_agent_that_does_not_get_ready_is_not_waited_for_forever(
+    private_home: PrivateHome, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    ring = Ring(private_home)
+    ran = perdure("new", "--json", "--agent", "boxer", "--timeout", "1", "--", ring.path, "--deaf")
+    made = only_json(ran)
+    assert (ran.code, made["result"], made["screen"]) == (4, "not_ready", ["loading"])
+    assert tmux.show("#{pane_id}", made["pane"]) == made["pane"]
+
+
+def test_a_prompt_for_an_agent_without_words_for_it_is_typed(
+    private_home: PrivateHome, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    ring = Ring(private_home)
+    made = only_json(perdure.ok("new", "--json", "--agent", "boxer", "--prompt", "first\nsecond; $(x)"))
+    assert (made["result"], made["delivery"]["result"]) == ("ready", "delivered")
+    assert ring.told() == ["first\nsecond; $(x)"]
+
+
+def test_a_server_that_is_started_learns_nothing_of_ours(
+    private_home: PrivateHome, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    ran = perdure("new", "--json", env={"TMUX": "/nowhere,1,0", "TMUX_PANE": "%9", "MY_OWN": "kept"})
+    assert only_json(ran)["result"] == "ready"
+    names = {line.partition("=")[0] for line in tmux.run("show-environment", "-g").decode().splitlines()}
+    assert "MY_OWN" in names
+    assert not {name for name in names if name.startswith(("TMUX_PANE", "PERDURE_"))}
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--cwd", "/no/such/place"], 2),
+        (["a:b"], 2),
+        (["a.b"], 2),
+        ([" "], 2),
+        (["--prompt", "x y"], 2),
+        (["--"], 2),
+        (["--", ""], 2),
+        (["--agent", "nobody"], 3),
+        (["--timeout", "-1"], 2),
+    ],
+)
+def test_what_cannot_be_started_is_said(tmux: TmuxServer, perdure: Perdure, words: list[str], code: int) -> None:
+    ran = perdure("new", *words)
+    assert ran.code == code
+    sentence(ran)
+    assert not tmux.alive

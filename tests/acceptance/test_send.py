@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from tests.acceptance.boxing import Ring, screen
+from tests.acceptance.kit import only_json, sentence, wait_for
+from tests.acceptance.simulants import Simulants
+from tests.conftest import PrivateHome
+from tests.perdure_cli import Perdure
+from tests.tmux_server import LETTING_GO, TmuxServer
+
+
+@pytest.fixture
+def ring(private_home: PrivateHome) -> Ring:
+    return Ring(private_home)
+
+
+def test_an_agents_transcript_confirms_what_it_was_told(
+    private_home: PrivateHome, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    agents = Simulants(private_home)
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w", agents.path, "--think", "0.1")
+    agents.await_running(1, 0)
+    wait_for(lambda: "you ▸" in screen(tmux, "work:"), "the input")
+    canary = os.path.join(private_home.root, "canary")
+    confirmed: list[str] = []
+    for text in (
+        f'\'; touch {canary}; "$(touch {canary})" `touch {canary}` #',
+        "-n leading dash",
+        ";",
+        "~ % #{pid} \\",
+    ):
+        told = only_json(perdure.ok("send", "--json", "work", "--", text))
+        assert (told["result"], told["agent"], told["enters"]) == ("delivered", "simulant", 1)
+        confirmed.append(told["by"])
+        agents.await_running(1, 2 * len(confirmed))
+    assert not os.path.exists(canary)
+    assert agents.turns() == 8
+    assert "transcript" in confirmed
+    agents.end_all()
+
+
+def test_lines_arrive_as_one_prompt(ring: Ring, tmux: TmuxServer, perdure: Perdure) -> None:
+    pane = ring.start(tmux, "b")
+    told = only_json(perdure.ok("send", "--json", pane, "first line\r\n\r\n  third 'line' ü 漢\n"))
+    assert (told["result"], told["by"]) == ("delivered", "screen")
+    wait_for(lambda: ring.told() == ["first line\n\n  third 'line' ü 漢"], "the prompt")
+
+
+def test_an_enter_that_is_swallowed_is_pressed_once_more_and_the_text_never_typed_again(
+    ring: Ring, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    pane = ring.start(tmux, "b", "--swallow", "1")
+    told = only_json(perdure.ok("send", "--json", pane, "say it once"))
+    assert (told["result"], told["enters"]) == ("delivered", 2)
+    assert ring.told() == ["say it once"]
+
+
+def test_a_text_that_stays_in_the_input_is_unconfirmed(ring: Ring, tmux: TmuxServer, perdure: Perdure) -> None:
+    pane = ring.start(tmux, "b", "--swallow", "9")
+    ran = perdure("send", "--json", pane, "never heard", "--timeout", "2.5")
+    told = only_json(ran)
+    assert (ran.code, told["result"], told["enters"]) == (4, "unconfirmed", 2)
+    assert "still stands" in told["why"]
+    assert screen(tmux, pane).count("never heard") == 1
+    assert ring.told() == []
+
+
+def test_a_pane_in_copy_mode_is_taken_out_of_it(ring: Ring, tmux: TmuxServer, perdure: Perdure) -> None:
+    pane = ring.start(tmux, "b")
+    tmux.run("copy-mode", "-t", pane)
+    assert only_json(perdure.ok("send", "--json", "b:0", "are you there"))["result"] == "delivered"
+    assert tmux.show("#{pane_in_mode}", pane) == "0"
+    assert ring.told() == ["are you there"]
+
+
+def test_a_text_never_answers_a_question(ring: Ring, tmux: TmuxServer, perdure: Perdure) -> None:
+    pane = ring.start(tmux, "b", "--trust")
+    ran = perdure("send", "b", "yes please")
+    assert ran.code == 6
+    assert "asks for permission" in ran.err
+    assert "Allow this?" in screen(tmux, pane)
+    assert only_json(perdure.ok("send", "--json", "b", "--key", "y"))["result"] == "delivered"
+    assert "answered y" in screen(tmux, pane)
+
+
+def test_who_insists_may_answer_with_a_text(ring: Ring, tmux: TmuxServer, perdure: Perdure) -> None:
+    pane = ring.start(tmux, "b", "--trust")
+    ran = perdure("send", "b", "n", "--anyway", "--no-enter", "--timeout", "1")
+    assert ran.code in (0, 4)
+    wait_for(lambda: "answered n" in screen(tmux, pane), "the answer")
+
+
+def test_no_enter_leaves_the_text_where_it_was_typed(ring: Ring, tmux: TmuxServer, perdure: Perdure) -> None:
+    pane = ring.start(tmux, "b")
+    told = only_json(perdure.ok("send", "--json", pane, "only typed", "--no-enter"))
+    assert (told["result"], told["enters"]) == ("delivered", 0)
+    assert "> only typed" in screen(tmux, pane)
+    assert only_json(perdure.ok("send", "--json", pane, "--key", "Enter"))["result"] == "delivered"
+    wait_for(lambda: ring.told() == ["only typed"], "the prompt")
+
+
+def test_a_long_text_comes_from_standard_input_and_nowhere_near_a_command_line(
+    ring: Ring, private_home: PrivateHome, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    pane = ring.start(tmux, "b")
+    seen = os.path.join(private_home.root, "seen")
+    shim = os.path.join(private_home.root, "shim")
+    os.mkdir(shim)
+    with open(os.path.join(shim, "tmux"), "w") as file:
+        file.write(f'#!/bin/sh\nprintf "%s\\n" "$@" >>{seen}\nexec {shutil.which("tmux")} "$@"\n')
+    os.chmod(os.path.join(shim, "tmux"), 0o755)
+    text = "\n".join(f"line {number} of the treasure map" for number in range(20_000))
+    path = f"{shim}:{os.environ['PATH']}"
+    ran = perdure("send", "--json", pane, "-", input=text, env={"PATH": path})
+    assert only_json(ran)["result"] == "delivered"
+    wait_for(lambda: ring.told() == [text], "all of it")
+    with open(seen) as file:
+        assert "treasure" not in file.read()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([""], "nothing to send"),
+        (["\x1b[201~ls"], "control character"),
+        (["a", "--key", "NoSuchKey"], "no key"),
+        (["a", "--key", "Enter", "--no-enter"], "--key"),
+        (["a", "--timeout", "soon"], "seconds"),
+        (["a", "--", "b"], "Several texts"),
+    ],
+)
+def test_what_cannot_be_sent_is_said(perdure: Perdure, words: list[str], said: str) -> None:
+    ran = perdure("send", "%0", *words)
+    assert ran.code == 2
+    assert said in sentence(ran)
+
+
+def test_too_long_a_text_is_said(perdure: Perdure) -> None:
+    ran = perdure("send", "%0", "-", input="x" * (800 << 10))
+    assert ran.code == 2
+    assert "bytes" in sentence(ran)
+
+
+def test_a_target_that_is_not_there_is_not_found(tmux: TmuxServer, perdure: Perdure) -> None:
+    tmux.run("new-session", "-d", "-s", "a", "-n", "w", "cat", "-")
+    for target in ("%99", "b", "a:7", "r5"):
+        ran = perdure("send", target, "hello")
+        assert ran.code == 3, ran
+        sentence(ran)
+
+
+def test_a_shell_that_shows_the_text_has_it(ring: Ring, tmux: TmuxServer, perdure: Perdure) -> None:
+    tmux.run("new-session", "-d", "-s", "s", "-n", "w")
+    wait_for(lambda: "$" in screen(tmux, "s:"), "the prompt")
+    assert only_json(perdure.ok("send", "--json", "s", "echo 4'2'"))["by"] == "screen"
+    wait_for(lambda: "\n42\n" in screen(tmux, "s:"), "the command's output")
+
+
+def test_a_program_that_shows_nothing_is_unconfirmed(tmux: TmuxServer, perdure: Perdure) -> None:
+    tmux.run("new-session", "-d", "-s", "s", "-n", "w", "sh", "-c", "stty -echo; exec sleep 1000")
+    wait_for(lambda: tmux.show("#{pane_current_command}", "s:") == "sleep", "the program")
+    ran = perdure("send", "s", "hello", "--timeout", "0.5")
+    assert ran.code == 4
+
+
+def test_a_dead_pane_is_told_nothing(tmux: TmuxServer, perdure: Perdure) -> None:
+    tmux.run("new-session", "-d", "-s", "keep", "-n", "w", "cat", "-")
+    tmux.run("set-option", "-g", "remain-on-exit", "on")
+    tmux.run("new-session", "-d", "-s", "d", "-n", "w", "sh", "-c", LETTING_GO + "exit 3")
+    wait_for(lambda: tmux.show("#{pane_dead}", "d:") == "1", "the end")
+    ran = perdure("send", "d", "hello")
+    assert ran.code == 6
+    assert "ended" in ran.err
+
+
+def test_a_mode_that_cannot_be_left_without_a_trace_is_left_alone(
+    ring: Ring, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    pane = ring.start(tmux, "b")
+    tmux.run("clock-mode", "-t", pane)
+    ran = perdure("send", "b", "hello")
+    assert ran.code == 6
+    assert "clock-mode" in ran.err
+    assert ring.told() == []
