@@ -128,6 +128,12 @@ class Setup:
         fresh._store, fresh._read_only = self._store, self._read_only
         return fresh
 
+    def user_of(self, server: Server) -> User:
+        """Return whose server it is."""
+        if server.uid == self.me.uid:
+            return self.me
+        return user_by_uid(server.uid) or User(server.user, server.uid, server.uid, "/")
+
     def state_dir_of(self, user: User) -> str:
         """Return where what belongs to a user is kept."""
         return self.state_dir if user.uid == self.me.uid else places.state_dir({}, user.home)

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from perdure.cli.rows import PaneRow
+    from perdure.cli.standing import Standings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +26,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     from perdure.cli.missed import report, unanswered
     from perdure.cli.render import print_json
     from perdure.cli.rows import pane_rows
+    from perdure.cli.standing import standings
     from perdure.host.clock import now
     from perdure.snapshots.look import Looked
 
@@ -30,10 +34,12 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     captures = [each.capture for each in looked if isinstance(each, Looked)]
     missed = unanswered(looked)
     rows = [row for each in captures for row in pane_rows(each.server, each.topology, each.details)]
+    at = now()
+    stand = standings(setup, captures, at)
     if args.json:
-        print_json({"panes": rows})
+        print_json({"panes": [_told(row, stand) for row in rows]})
     elif rows:
-        _print(rows)
+        _print(rows, stand, at)
     elif not missed:
         print("No tmux server is running. `perdure history` lists what was saved.")
     return report(missed, one_socket=args.socket is not None)
@@ -42,27 +48,49 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 run = with_setup(_run)
 
 
-def _print(rows: Sequence[PaneRow]) -> None:
-    from perdure.cli.render import print_table
+def _told(row: PaneRow, stand: Standings) -> dict[str, object]:
+    """The pane's row, with how it stands: null where nobody can tell."""
+    import msgspec
+
+    each = stand.get((row.socket, row.pane_id))
+    known = msgspec.structs.asdict(each) if each is not None else dict.fromkeys(_STANDING)
+    return {**msgspec.structs.asdict(row), **known}
+
+
+_STANDING = (
+    *("run", "state", "reason", "cause", "confidence", "since", "previous"),
+    *("thought", "objective", "rest", "skill", "health", "theme"),
+)
+
+
+def _print(rows: Sequence[PaneRow], stand: Standings, at: datetime) -> None:
+    from perdure.cli.render import age, print_table
 
     home = os.path.expanduser("~")
-    shown = {
+    stands = [stand.get((row.socket, row.pane_id)) for row in rows]
+    shown: dict[str, Sequence[object]] = {
         "user": [row.user for row in rows],
         "server": [os.path.basename(row.socket) for row in rows],
         "pane": [row.address for row in rows],
+        "run": [each.run if each else None for each in stands],
+        "state": [each.word if each else None for each in stands],
+        "since": [age(each.since, at) if each and each.since else None for each in stands],
         "command": ["(dead)" if row.dead else row.command for row in rows],
         "agent": [row.agent for row in rows],
         "conversation": [(row.conversation or "unknown") if row.agent else None for row in rows],
         "known by": [_known_by(row) for row in rows],
         "context": [_context(row) for row in rows],
-        "task": [row.task for row in rows],
+        "doing": [(each.thought if each else None) or row.task for row, each in zip(rows, stands, strict=True)],
         "cwd": [_at_home(row.cwd, home) for row in rows],
     }
     for name, value in (("user", "user"), ("server", "socket")):
         if len({getattr(row, value) for row in rows}) == 1:
             del shown[name]
+    for name in ("run", "state", "since"):
+        if not any(shown[name]):
+            del shown[name]
     lines = list(zip(*shown.values(), strict=True))
-    print_table(list(shown), lines, whole=("pane", "conversation"), spare=("cwd", "context", "command"))
+    print_table(list(shown), lines, whole=("pane", "conversation"), spare=("cwd", "context", "command", "run"))
 
 
 def _known_by(row: PaneRow) -> str | None:
@@ -82,4 +110,10 @@ def _context(row: PaneRow) -> str | None:
     if row.context_used is None:
         return None
     used = f"{row.context_used / 1000:.0f}k" if row.context_used >= 1000 else str(row.context_used)
-    return f"{used} ({row.context_pct}%)" if row.context_pct is not None else used
+    return f"{_bar(row.context_pct)} {row.context_pct}%" if row.context_pct is not None else used
+
+
+def _bar(percent: int) -> str:
+    """Five cells, full from the left."""
+    full = min(5, (max(0, percent) + 10) // 20)
+    return "▓" * full + "░" * (5 - full)

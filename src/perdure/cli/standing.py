@@ -1,0 +1,151 @@
+"""What runs are doing: as the daemon knows it, else as their screens tell at this moment."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec import Struct
+
+from perdure.agents import agent_of, roster
+from perdure.cli._setup import Setup
+from perdure.daemon import protocol
+from perdure.daemon.call import call
+from perdure.daemon.seeing import Tenant, on_screen, told
+from perdure.errors import NoDaemon, PerdureError
+from perdure.live.advance import advance
+from perdure.live.weigh import Track
+from perdure.model.observation import Observation
+from perdure.model.run import Place, Program, Run, Status
+from perdure.model.secrets import redact_text
+from perdure.model.snapshot import Capture
+from perdure.model.topology import Pane
+from perdure.snapshots.identify import Seen
+from perdure.tmux.glance import glance
+
+#: How long the daemon may take to answer.
+_PATIENCE = 5.0
+
+#: By the socket and the pane's id.
+Standings = Mapping[tuple[str, str], "Standing"]
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """How a pane stands. Without a daemon nobody knows since when, or what it thinks."""
+
+    state: str
+    reason: str | None
+    cause: str
+    confidence: str
+    run: str | None = None
+    since: datetime | None = None
+    previous: str | None = None
+    thought: str | None = None
+    objective: str | None = None
+    rest: str | None = None
+    skill: str | None = None
+    health: str | None = None
+    theme: str | None = None
+
+    @property
+    def word(self) -> str:
+        """`idle`, `permission` …; with a question mark where it is not certain."""
+        sure = "" if self.confidence == "high" else "?"
+        return f"{self.reason or self.state}{sure}"
+
+
+def standings(setup: Setup, captures: Sequence[Capture], at: datetime) -> Standings:
+    """Return how the panes of these captures stand."""
+    try:
+        answer = call(setup.state_dir, protocol.AskRuns(), _PATIENCE)
+        runs = msgspec.convert(answer, type=list[Run], strict=False)
+    except NoDaemon:
+        return _seen_now(setup, captures, at)
+    except PerdureError as error:
+        print(f"perdure: the daemon was asked how things stand: {error.message}", file=sys.stderr)
+        return _seen_now(setup, captures, at)
+    return {(run.server.socket, run.pane): _of(run) for run in runs}
+
+
+def _of(run: Run) -> Standing:
+    status, thought = run.status, run.thought
+    return Standing(
+        state=status.state,
+        reason=status.reason,
+        cause=status.cause,
+        confidence=status.confidence if status.observed_at is not None else "low",
+        run=run.id,
+        since=status.since,
+        previous=run.previous.word if run.previous else None,
+        thought=redact_text(thought.text) if thought and thought.text else None,
+        objective=redact_text(thought.objective) if thought and thought.objective else None,
+        rest=thought.rest if thought else None,
+        skill=run.skill,
+        health=run.health,
+        theme=run.theme,
+    )
+
+
+def _seen_now(setup: Setup, captures: Sequence[Capture], at: datetime) -> Standings:
+    found = {}
+    for capture in captures:
+        owner = setup.user_of(capture.server)
+        agents = {pane.id: tenant for pane in capture.topology.panes if (tenant := _tenant(setup, capture, pane))}
+        wanted = dict.fromkeys(agents, True)
+        timeout = setup.config.tmux.timeout_seconds
+        seen = glance(capture.server.socket, owner, wanted, timeout=timeout) if wanted else None
+        for id, glimpse in (seen.panes if seen is not None else {}).items():
+            if glimpse.lines is not None:
+                tenant = agents[id]
+                readings = [*told(tenant), on_screen(tenant, glimpse.lines, glimpse.title, at)]
+                found[capture.server.socket, id] = _of_status(_judged(tenant, readings, at))
+    return found
+
+
+def _tenant(setup: Setup, capture: Capture, pane: Pane) -> Tenant | None:
+    details = capture.details.panes[pane.id]
+    who = agent_of(details.processes, roster(setup.config.agents))
+    if who is None:
+        return None
+    adapter, process = who
+    seen = Seen(server=capture.server, pane=pane.id, title=details.title, process=process, tree=details.processes)
+    mine = capture.server.uid == setup.me.uid
+    view = setup.surroundings().view_of(setup.me) if mine else None
+    return Tenant(adapter=adapter, seen=seen, view=view, claim=(None, False))
+
+
+def _judged(tenant: Tenant, readings: Sequence[Observation], at: datetime) -> Status:
+    process = tenant.seen.process
+    track = Track(
+        run=Run(
+            id="",
+            server=tenant.seen.server,
+            place=Place(session="", window=0, pane=0),
+            pane=tenant.seen.pane,
+            status=Status(since=at),
+            created_at=at,
+            program=Program(pid=process.pid, start_ticks=process.start_ticks),
+        )
+    )
+    for reading in readings:
+        track, _ = advance(track, reading, at)
+    return track.run.status if track.pending is None else _pending(track)
+
+
+def _pending(track: Track) -> Status:
+    """What would be its state if it stays so: there is no later moment to see whether it does."""
+    assert track.pending is not None
+    verdict = track.pending.verdict
+    return Status(
+        state=verdict.state,
+        reason=verdict.reason,
+        cause=verdict.cause,
+        confidence=verdict.confidence,
+        since=track.run.status.since,
+    )
+
+
+def _of_status(status: Status) -> Standing:
+    return Standing(state=status.state, reason=status.reason, cause=status.cause, confidence=status.confidence)
