@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from perdure.live.advance import Track, advance, due
+from perdure.live.lifetimes import AT_START, begun, remembered, returned
+from perdure.live.recognise import Found
+from perdure.model.event import EventKind
+from perdure.model.identity import AgentDetails
+from perdure.model.observation import Ended, Ending, Identified
+from perdure.model.run import Confidence, Health, Place, Program, RunState
+from perdure.model.server import ServerProcess
+from perdure.model.thought import Thought
+from tests.builders import a_server, an_identity, at
+from tests.unit.live.timeline import Player, hook, in_state, screen, sighted, words
+
+FOUND = Found(
+    server=a_server("other"),
+    process=ServerProcess(pid=900, started_at=at(50), version="3.5"),
+    pane="%42",
+    place=Place(session="back", window=3, pane=1, window_name="main"),
+    first=Program(pid=9000, start_ticks=9100),
+    program=Program(pid=9001, start_ticks=9101),
+    identity=an_identity(),
+)
+SHELL = structs.replace(FOUND, program=None, identity=None)
+
+
+def test_a_new_run_says_where_it_is_and_why_it_is_there() -> None:
+    track, events = begun("r7", FOUND, at(60), AT_START)
+    [event] = events
+    assert (event.kind, event.run, event.server, event.at) == (
+        EventKind.RUN_CREATED,
+        "r7",
+        FOUND.server.key,
+        at(60),
+    )
+    assert event.data == {
+        "target": "back:3.1",
+        "agent": "some",
+        "conversation": "c0ffee",
+        "reason": "startup_discovery",
+    }
+    run = track.run
+    assert (run.pane, run.process, run.place) == (FOUND.pane, FOUND.process, FOUND.place)
+    assert (run.first, run.program, run.identity) == (FOUND.first, FOUND.program, FOUND.identity)
+    assert run.created_at == at(60)
+
+
+def test_of_a_new_run_nothing_was_observed() -> None:
+    """A placeholder is unobserved, and says so."""
+    track, [event] = begun("r7", SHELL, at(60), AT_START)
+    status = track.run.status
+    assert (status.state, status.cause, status.observed_at, status.since) == (
+        RunState.UNKNOWN,
+        "initial",
+        None,
+        at(60),
+    )
+    assert status.confidence is Confidence.LOW
+    assert (event.data["agent"], event.data["conversation"]) == (None, None)
+    assert due(track) is None
+
+
+def test_what_is_said_of_a_new_run_right_away_is_no_news() -> None:
+    track, _ = begun("r7", FOUND, at(60), AT_START)
+    after, events = advance(track, Identified(identity=FOUND.identity, program=FOUND.program), at(60))
+    assert (after.run, events) == (track.run, ())
+
+
+def an_end() -> Track:
+    """A run that has ended with its server, and of which much was known."""
+    thought = Thought(at=at(1), text="mending the parser")
+    run = in_state(RunState.BUSY, thought=thought, skill="review", details=AgentDetails(model="m"), theme="/home/dev")
+    return advance(Track(run=run), Ended(what=Ending.SERVER, exit_signal=9), at(10))[0]
+
+
+def test_a_run_that_returns_is_the_one_it_was() -> None:
+    """Whoever is revived keeps its id; it is healthy, not stale, and what it does was not observed."""
+    ended = an_end().run
+    track, events = returned(ended, FOUND, at(60))
+    run = track.run
+    for name in ("id", "created_at", "identity", "thought", "skill", "details", "theme"):
+        assert getattr(run, name) == getattr(ended, name)
+    assert (run.server, run.process, run.pane, run.place) == (FOUND.server, FOUND.process, FOUND.pane, FOUND.place)
+    assert (run.first, run.program) == (FOUND.first, FOUND.program)
+    assert (run.ended_at, run.exit_status, run.exit_signal) == (None, None, None)
+    assert (run.health, run.stale, run.is_over) == (Health.HEALTHY, False, False)
+    status = run.status
+    assert (status.word, status.cause, status.observed_at, status.since) == ("unknown", "returned", None, at(60))
+    assert run.previous == ended.status
+    [event] = events
+    assert (event.kind, event.run) == (EventKind.RUN_RETURNED, "r1")
+    assert event.data == {
+        "target": "back:3.1",
+        "agent": "some",
+        "conversation": "c0ffee",
+        "from": "exited",
+        "to": "unknown",
+    }
+
+
+def test_a_run_that_returns_goes_on_as_any_other() -> None:
+    track, _ = returned(an_end().run, FOUND, at(60))
+    story = [(61.0, hook(RunState.BUSY)), (62.0, hook(RunState.IDLE)), (63.0, Ended(what=Ending.PANE))]
+    assert words(story, track.run) == ["busy", "attention(done)", "exited"]
+
+
+def test_a_turn_that_the_end_of_its_server_cut_off_is_not_done() -> None:
+    """It was busy when tmux was started anew, and is at its prompt now: that is not what it was asked for."""
+    track, _ = returned(in_state(RunState.BUSY), FOUND, at(60))
+    assert words([(61, screen(RunState.IDLE))], track.run, until=90) == ["idle"]
+
+
+def test_a_shell_that_returns_remembers_who_was_in_it() -> None:
+    track, [event] = returned(an_end().run, SHELL, at(60))
+    assert track.run.program is None
+    assert track.run.identity == an_identity()
+    assert event.data["conversation"] is None
+
+
+def test_a_return_is_never_dated_before_the_end() -> None:
+    track, _ = returned(an_end().run, FOUND, at(-9000))
+    assert track.run.status.since == at(10)
+
+
+@pytest.mark.parametrize("state", [RunState.BUSY, RunState.IDLE, RunState.EXITED])
+def test_a_run_that_is_only_remembered_says_so(state: RunState) -> None:
+    """Whoever was there when perdure last ran is stale, without clients, and unobserved until it is seen."""
+    run = in_state(state, attached=2)
+    before = remembered(run)
+    assert (before.stale, before.health, before.attached) == (True, Health.DISCONNECTED, 0)
+    assert before.status == structs.replace(run.status, observed_at=None)
+    assert remembered(before) == before
+
+
+def test_a_run_that_is_over_is_not_waited_for() -> None:
+    ended = an_end().run
+    assert remembered(ended) == ended
+
+
+def test_a_remembered_run_that_is_seen_as_it_was_becomes_observed_without_a_word() -> None:
+    player = Player(remembered(in_state(RunState.IDLE, since=-500)))
+    player.tell(1, sighted()).tell(2, screen(RunState.IDLE))
+    assert player.events == []
+    assert (player.run.stale, player.run.health) == (False, Health.HEALTHY)
+    assert (player.run.status.since, player.run.status.observed_at) == (at(-500), at(2))
+
+
+def test_a_remembered_run_that_is_not_there_any_more_was_missing_at_the_start() -> None:
+    """Stale ones without a match are exited and deleted, because they were missing at the start."""
+    player = Player(remembered(in_state(RunState.IDLE))).tell(1, Ended(what=Ending.MISSING))
+    assert player.events[-1].data["reason"] == "startup_missing_tmux"
+    assert (player.run.is_over, player.run.stale) == (True, False)
