@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 from msgspec import UNSET
@@ -37,7 +37,7 @@ def call(state_dir: str, request: AnyRequest, timeout: float | None) -> object:
         return line.ok
 
 
-def stream(state_dir: str, request: Events) -> Iterator[StoredEvent | Lagged]:
+def stream(state_dir: str, request: Events) -> Generator[StoredEvent | Lagged, None, None]:
     """Yield what has happened, and what happens, for as long as it is listened to; `Lagged` comes last.
 
     Raises what `call` raises; `NoDaemon` when the daemon ends. Whoever asks again behind the last number misses nothing.

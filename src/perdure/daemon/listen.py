@@ -12,6 +12,7 @@ import os
 import select
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -98,7 +99,7 @@ class _Desk:
                 continue
             guest = group.create_task(self._welcome(connection))
             self._guests.add(guest)
-            guest.add_done_callback(self._guests.discard)
+            guest.add_done_callback(partial(self._forget, connection))
 
     async def drain(self) -> None:
         """Let those who follow read the rest."""
@@ -109,16 +110,20 @@ class _Desk:
     async def _welcome(self, connection: socket.socket) -> None:
         """Be there for one who has connected, until they leave; what goes wrong with them is nobody else's trouble."""
         try:
-            with connection:
-                uid = peer_uid(connection)
-                reader, writer = await asyncio.open_unix_connection(sock=connection, limit=protocol.LONGEST_LINE)
-                guest = _Guest(self, reader, writer, -1 if uid is None else uid)
-                try:
-                    await guest.attend(self._objection(uid))
-                finally:
-                    writer.transport.abort()
+            uid = peer_uid(connection)
+            reader, writer = await asyncio.open_unix_connection(sock=connection, limit=protocol.LONGEST_LINE)
+            guest = _Guest(self, reader, writer, -1 if uid is None else uid)
+            try:
+                await guest.attend(self._objection(uid))
+            finally:
+                writer.transport.abort()
         except Exception:
             _log.exception("a connection failed")
+
+    def _forget(self, connection: socket.socket, guest: asyncio.Task[None]) -> None:
+        # Also of one who was sent away before anybody was there for them.
+        connection.close()
+        self._guests.discard(guest)
 
     def _objection(self, uid: int | None) -> PerdureError | None:
         """Return why this one may not come in, None when they may."""
