@@ -53,8 +53,22 @@ def test_everything_that_may_be_set() -> None:
         memory_pressure = 0
         verify_seconds = 5
         tmux_persist_flags = ["--model", "opus"]
+        [thoughts]
+        source = "model"
+        endpoint = "http://localhost:8080/v1"
+        api = "anthropic"
+        model = "small"
+        key_variable = "MY_KEY"
+        max_calls_per_hour = 10
+        max_cost_per_day = 0.5
+        price_in = 1
+        price_out = 5
+        command = ["thinker", "--fast"]
+        cadence = [5, 600, 1800]
         """
     )
+    assert config.thoughts.cadence == (5.0, 600.0, 1800.0)
+    assert (config.thoughts.source, config.thoughts.command) == ("model", ("thinker", "--fast"))
     assert (config.host, config.zone, config.tmux.timeout_seconds) == ("box", "Europe/Berlin", 2.0)
     assert config.scrollback.exclude_programs == ("pass",)
     assert config.retention.daily_days == 36525
@@ -121,6 +135,23 @@ def test_no_secret_and_no_dangerous_flag_is_given_back_unless_somebody_says_so()
         ("[restore]\ntmux_persist_flags = ['opus']", "restore.tmux_persist_flags begins with 'opus'"),
         ("[restore]\ntmux_persist_flags = ['--a', '']", "restore.tmux_persist_flags has a flag that is empty"),
         ("[restore]\nlazy = true", "lazy"),
+        ("[thoughts]\nsource = 'magic'", "thoughts.source is 'magic', and must be derived, model or command"),
+        ("[thoughts]\nsource = 'command'", "thoughts.command must be given"),
+        ("[thoughts]\ncommand = ['']", "thoughts.command begins with an empty argument"),
+        ('[thoughts]\ncommand = ["a\\u0000"]', "thoughts.command has an argument that cannot be one"),
+        ("[thoughts]\nendpoint = 'ftp://x'", "thoughts.endpoint must be an address"),
+        ("[thoughts]\nendpoint = 'https://u:p@x/v1'", "thoughts.endpoint must be an address"),
+        ("[thoughts]\nendpoint = 'https://x/v1?key=1'", "thoughts.endpoint must be an address"),
+        ("[thoughts]\nendpoint = 'http://x/v1'\nkey_variable = 'K'", "thoughts.endpoint must begin with https://"),
+        ("[thoughts]\napi = 'soap'", "thoughts.api is 'soap'"),
+        ("[thoughts]\nsource = 'model'\nendpoint = 'https://x/v1'", "thoughts.model must be named"),
+        ("[thoughts]\nkey_variable = 'sk-abc'", "thoughts.key_variable is no variable's name"),
+        ("[thoughts]\nmax_calls_per_hour = 0", "thoughts.max_calls_per_hour must be from 1 to 3600"),
+        ("[thoughts]\nmax_cost_per_day = -1", "thoughts.max_cost_per_day must be from 0"),
+        ("[thoughts]\nprice_in = nan", "thoughts.price_in must be from 0"),
+        ("[thoughts]\ncadence = [1, 45, 120]", "thoughts.cadence begins with the shortest"),
+        ("[thoughts]\ncadence = [15, 5, 120]", "thoughts.cadence must not fall"),
+        ("[thoughts]\ncadence = [15, 45]", "$.thoughts.cadence"),
         ("a = " + "[" * 5000, "not TOML"),
     ],
 )
@@ -132,6 +163,17 @@ def test_each_mistake_gets_one_sentence(text: str | bytes, said: str) -> None:
     assert message.startswith(f"The configuration {os.environ['HOME']}/config.toml ")
     assert message.endswith(".")
     assert "\n" not in message
+
+
+def test_nobody_is_asked_for_thoughts_unless_somebody_says_so() -> None:
+    thoughts = Config().thoughts
+    assert (thoughts.enabled, thoughts.source, thoughts.endpoint, thoughts.command) == (True, "derived", "", ())
+
+
+def test_a_key_that_was_put_where_its_name_belongs_is_not_repeated() -> None:
+    with pytest.raises(ConfigError) as failed:
+        read("[thoughts]\nkey_variable = 'sk-ant-secret-0123456789'")
+    assert "secret" not in failed.value.message
 
 
 def test_every_mistake_about_restoring_is_said_at_once() -> None:
