@@ -41,8 +41,9 @@ def detail_of(arguments: object) -> str | None:
     patch = next((value for key in ("patch", "input") if isinstance(value := given.get(key), str)), "")
     if files := _PATCHED.findall(patch):
         return _short(", ".join(files[:8]))
-    if given.get("command") in _OF_EDITORS and isinstance(path := given.get("path"), str):
-        return _short(f"{_VIEW} {path}" if given["command"] == _VIEW else path)
+    command, path = given.get("command"), given.get("path")
+    if isinstance(command, str) and command in _OF_EDITORS and isinstance(path, str):
+        return _short(f"{_VIEW} {path}" if command == _VIEW else path)
     return next((said for key in _TELLING if (said := _value(given.get(key)))), None)
 
 
