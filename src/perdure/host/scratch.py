@@ -9,7 +9,9 @@ before the look, the pane goes on; when after, the line follows. Whoever opens g
 a gate that is still there, or is called `open`, is opened by the next who is asked to.
 
 `0.hold` is another FIFO, and panes print nothing for as long as somebody could write to it. Nobody ever does: whoever
-holds the panes back closes it, or ends, and the kernel tells all of them.
+holds the panes back closes it, or ends, and the kernel tells all of them. Meanwhile the holder may print their texts for
+them, and empties each that is printed to its end. `0.begun` is there from before the first of these: when a text is not
+empty after the hold, part of it may be in the pane, which then clears what it shows before it prints all of it.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from enum import StrEnum
 
 from perdure.errors import PerdureError
 from perdure.host.directories import make_private
+from perdure.host.terminals import Terminal, print_files
 from perdure.host.users import run_as
 from perdure.model.text import decode, encode
 from perdure.model.user import User
@@ -49,6 +52,8 @@ class Kind(StrEnum):
     NEW = "new"
     #: While somebody has it open for writing, panes do not print their texts.
     HOLD = "hold"
+    #: Whoever held panes back has begun to print their texts for them.
+    BEGUN = "begun"
 
 
 _NAME = re.compile(rf"([0-9]+)\.({'|'.join(Kind)})")
@@ -80,15 +85,15 @@ class Scratch:
             raise PerdureError(f"{self.directory} cannot be made: {reason.decode()}.")
 
     @contextmanager
-    def held_back(self) -> Iterator[None]:
+    def held_back(self) -> Iterator[bool]:
         """Let no pane print its text and start its shell before the block is left, or this process ends.
 
         Two hundred starting shells leave little of a machine to whoever makes them. Where it cannot be done, as for
-        another user, nobody waits.
+        another user, nobody waits, and the block is handed False.
         """
         hold = self._hold() if os.geteuid() == self._user.uid else None
         try:
-            yield
+            yield hold is not None
         finally:
             if hold is not None:
                 with suppress(OSError):
@@ -103,6 +108,16 @@ class Scratch:
             return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
             return None
+
+    def print_into(self, terminals: Mapping[int, Terminal]) -> None:
+        """Print the texts of these steps for their panes, which are held back. What is not printed they print themselves.
+
+        Only where `held_back` says True. Each text is in its pane once, whenever this process ends.
+        """
+        with suppress(OSError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            os.close(os.open(encode(self.path(0, Kind.BEGUN)), flags, 0o600))
+            print_files({self.path(n, Kind.TEXT): terminal for n, terminal in terminals.items()})
 
     def release(self, *steps: int) -> None:
         """Let the panes of these steps go on. Nothing happens where that was done, or there is no such gate.

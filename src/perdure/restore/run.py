@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from perdure.host.lock import held
 from perdure.host.processes import is_alive, read_processes
 from perdure.host.scope import outside_service
 from perdure.host.scratch import Scratch, remove_stale
+from perdure.host.terminals import Terminal
 from perdure.host.vault import vault_dir
 from perdure.host.waiting import wait_until
 from perdure.model.plan import AGENT_ACTIONS, Action, Kept, Outcome, Plan, Restore, Result, Step
@@ -204,7 +205,9 @@ class _Run:
         #: The run of the server everything is made on, once it answers.
         self._process: ServerProcess | None = None
         #: The panes there were when everything was made, where nothing is started after that.
-        self._there: frozenset[str] | None = None
+        self._there: Collection[str] | None = None
+        #: What keeps panes from printing, and from starting their shells.
+        self._hold = ExitStack()
         #: Panes that are started with words that name their step.
         self._worded: frozenset[str] = frozenset()
         begun = prepared.living.interrupted
@@ -223,18 +226,20 @@ class _Run:
         begun = self._prepared.living.interrupted
         if begun is None:
             self._remove_abandoned()
-        built = self._build()
-        self._settle_rest(built.panes, built)
-        stage = self._stage()
-        self._keep(stage)
-        self._start_agents(built, stage)
-        self._keep(stage)
-        self._confirm(built)
-        self._ground.store.note_outcomes(self._id, self._outcomes)
-        if not self._others:
-            # First: whoever is interrupted in between finds everything made, and nothing left behind.
-            self._clean_up()
-            self._ground.store.end_restore(self._id, self._ground.now())
+        # Until the end, for as long as nobody waits for it: starting shells take the machine for themselves.
+        with self._hold:
+            built = self._build()
+            self._settle_rest(built.panes, built)
+            stage = self._stage()
+            self._keep(stage)
+            self._start_agents(built, stage)
+            self._keep(stage)
+            self._confirm(built)
+            self._ground.store.note_outcomes(self._id, self._outcomes)
+            if not self._others:
+                # First: whoever is interrupted in between finds everything made, and nothing left behind.
+                self._clean_up()
+                self._ground.store.end_restore(self._id, self._ground.now())
         return self._in_order()
 
     def _remove_abandoned(self) -> None:
@@ -246,6 +251,8 @@ class _Run:
 
     def _clean_up(self) -> None:
         """Remove what the panes were handed, once they have taken it; what is left behind goes some other day."""
+        if self._scratch.unprinted():
+            self._hold.close()
         printed = wait_until(lambda: not self._scratch.unprinted(), _PATIENCE, every=_INTERVAL)
         if printed:
             self._scratch.remove()
@@ -327,18 +334,26 @@ class _Run:
 
     def _build_with(self, starting: Control, builder: Builder) -> Built:
         topology = self._prepared.living.topology
+        are_held = self._hold.enter_context(self._scratch.held_back())
         with starting as control:
             self._process = _process(control)
             if topology is not None and self._process != topology.process:
                 # Another server answers than the one the plan was made for: its ids mean something else there.
                 raise Unanswered(f"The server on {self._plan.server.socket} was replaced by another meanwhile.")
             self._note_beginning(self._process)
-            with self._scratch.held_back():
-                built = builder.build(control)
+            built = builder.build(control)
+            there = _panes(control)
+            if are_held:
+                self._print({pane: there[now] for pane, now in built.panes.items() if now in there})
             if not any(map(starts_an_agent, self._plan.steps)):
                 # Nobody is started any more: what is there now is all there is to see.
-                self._there = _panes(control)
+                self._there = there.keys()
             return built
+
+    def _print(self, terminals: Mapping[str, Terminal]) -> None:
+        """Print for the panes that wait to print."""
+        waiting = [step for step in self._new_steps() if step.pane in self._worded and step.pane in terminals]
+        self._scratch.print_into({step.n: terminals[step.pane] for step in waiting})
 
     def _control(self, topology: Topology | None) -> Control:
         user = self._prepared.user
@@ -406,6 +421,9 @@ class _Run:
 
     def _start_agents(self, built: Built, stage: RealStage) -> None:
         candidates, running = [], []
+        if any(step.agent is not None for step in self._plan.steps):
+            # That takes a while.
+            self._hold.close()
         waiting = self._scratch.waiting()
         for step in self._plan.steps:
             pane = built.panes.get(step.pane)
@@ -525,7 +543,8 @@ def _process(control: Control) -> ServerProcess | None:
     return read_process(reply.lines[0].encode()) if reply.lines else None
 
 
-def _panes(control: Control) -> frozenset[str]:
-    """Return the ids of all panes there are."""
-    reply = control.ask([("list-panes", "-a", "-F", "#{pane_id}")])[0]
-    return frozenset(reply.lines)
+def _panes(control: Control) -> dict[str, Terminal]:
+    """Return all panes there are, by their ids, each with its terminal."""
+    reply = control.ask([("list-panes", "-a", "-F", "#{pane_id} #{pane_pid} #{pane_tty}")])[0]
+    words = (line.split(" ", 2) for line in reply.lines)
+    return {id: Terminal(path=path, pid=int(pid)) for id, pid, path in words}

@@ -64,6 +64,8 @@ _LEAVE_SHELL = (
 # - An emptied file is as good as a removed one, and emptying it takes no process.
 # - While whoever makes the panes holds them back (host/scratch.py), nothing is printed. The read ends with the last that
 #   can write, which we must not be; and were we not one while opening, that would wait for one to come.
+# - Whoever holds them back may have printed the text, which is empty then; or only some of it, and ended. So the pane
+#   is emptied first: CAN, in case it was cut within a sequence, no colour, no link, an empty screen, an empty history.
 # - The gate is opened before it is looked at: whoever takes it away afterwards leaves a line in what is open here
 #   (host/scratch.py), and whoever did so before is seen by the look. So no wake-up is missed.
 # - A pane that ends lets go of its terminal first, and waits: on many systems tmux, when a terminal is let go of, is deaf
@@ -74,9 +76,10 @@ _LEAVE_SHELL = (
 #   It is asked in a subshell, so that a process that ends meanwhile costs no more than that.
 _PRELUDE = (
     "text=$2 gate=$3 asks=$4 status=$5 shell=$6 name=$7 again=$8 end=$9 run=${10} left=; "
-    '{ [ -s "$text" ] && (hold=${text%/*}/0.hold; [ -z "$end" ] && [ -p "$hold" ] && '
-    'command exec 3<>"$hold" 4<"$hold" 3>&- && read -r _ <&4; '
-    'exec cat -- "$text" 4<&-) && true >"$text"; } 2>/dev/null; '
+    '{ [ -z "$end" ] && [ -s "$text" ] && [ -p "${text%/*}/0.hold" ] && { '
+    'command exec 3<>"${text%/*}/0.hold" 4<"${text%/*}/0.hold" 3>&- && read -r _ <&4; command exec 3>&- 4<&-; }; '
+    '[ -s "$text" ] && { [ -n "$end" ] || [ ! -e "${text%/*}/0.begun" ] || '
+    r'printf "\030\033[m\033]8;;\007\033[H\033[2J\033[3J"; } && cat -- "$text" && true >"$text"; } 2>/dev/null; '
     'if [ -n "$end" ]; then trap "" HUP; exec </dev/null >/dev/null 2>&1; sleep 0.2 || sleep 1; trap - HUP; '
     'case "$end" in -*) ulimit -c 0; kill "$end" $$; exit $((128 - end));; *) exit "$end";; esac; fi; '
     "before=${asks#*:} asks=${asks%%:*}; "

@@ -15,7 +15,7 @@ from perdure.errors import PerdureError
 from perdure.host.scratch import Kind, Scratch, remove_stale
 from perdure.host.users import current_user, user_by_name
 from perdure.model.user import User
-from perdure.restore.wrap import Start, command
+from perdure.tmux.wrap import Start, command
 
 NOBODY = user_by_name("nobody")
 needs_root = pytest.mark.skipif(os.geteuid() != 0 or NOBODY is None, reason="only root acts for others")
