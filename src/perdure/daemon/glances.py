@@ -46,12 +46,18 @@ class Glances:
         self._suspect = suspect
         self._pace: Pace[str] = Pace()
         self._printed: set[str] = set()
+        self._stirred: set[str] = set()
         self._claimed_at: dict[str, float] = {}
         #: Who had the terminal of a pane that is no agent's, and when that is seen again.
         self._foreground: dict[str, int | None] = {}
         self._shells_at: dict[str, list[float]] = {}
         #: What each pane last showed, for those who think about it.
         self.lines: dict[str, Sequence[str]] = {}
+
+    def take_stirred(self) -> set[str]:
+        """Return the agents that have printed something since the last time."""
+        stirred, self._stirred = self._stirred, set()
+        return stirred
 
     def reload(self, world: World) -> None:
         """Go on with another configuration."""
@@ -119,6 +125,8 @@ class Glances:
         observe = self.supervisor.observe
         printed = run.id in self._printed
         self._printed.discard(run.id)
+        if printed and run.id in self._tenants:
+            self._stirred.add(run.id)
         place = Place(
             session=glimpse.session, window=glimpse.window, pane=glimpse.index, window_name=glimpse.window_name
         )

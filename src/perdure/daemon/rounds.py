@@ -11,6 +11,7 @@ from perdure.daemon.known_servers import FOLLOW_UPS, OUTLINE_GAP, OVERLOADED_AFT
 from perdure.daemon.leasing import Lease
 from perdure.daemon.seeing import Tenant, settled
 from perdure.daemon.stimuli import Key, Round, Stimuli, What
+from perdure.daemon.thinking import Thinking
 from perdure.daemon.world import World
 from perdure.errors import PerdureError
 from perdure.host.demise import Vigil, cause
@@ -35,6 +36,8 @@ EVERY = 60.0
 SOCKETS_EVERY = 10.0
 #: How often runs that only time can have changed are written down, and the lease prolonged.
 CHECKPOINT = 30.0
+#: What gives reason to think about a run anew.
+_STIRRING = frozenset({EventKind.STATE_CHANGED, EventKind.IDENTITY_CHANGED, EventKind.RUN_CREATED})
 
 
 class Rounds:
@@ -49,6 +52,7 @@ class Rounds:
         self._ttys: dict[str, str] = {}
         self._memory = Memory()
         self._glances = Glances(world, self.supervisor, self._tenants, self._suspect, self._look_later)
+        self._thinking = Thinking(world, self.supervisor, lambda id: self._glances.lines.get(id, ()))
         self._paths: dict[Key, str] | None = None
         self._everything_at = 0.0
         self._sockets_at = 0.0
@@ -65,7 +69,7 @@ class Rounds:
         now = self.world.now()
         self._lease.take(now)
         self.supervisor = Supervisor(self.world.store.list_runs(host=self.world.host))
-        self._glances.supervisor = self.supervisor
+        self._glances.supervisor = self._thinking.supervisor = self.supervisor
         self.supervisor.note(Event(kind=EventKind.DAEMON_STARTED, at=now))
         self._find_sockets()
         self._look(list(self._servers.values()), reason="startup_discovery", missing=Ending.MISSING, scrollback=True)
@@ -89,6 +93,7 @@ class Rounds:
         for known in self._glances.glance(self._servers, self.world.ticking()):
             self._follow(known)
         self.supervisor.tick(self.world.now())
+        self._think(at)
         if at >= self._checkpoint_at:
             self._checkpoint_at = at + CHECKPOINT
             self._lease.take(self.world.now())
@@ -120,6 +125,7 @@ class Rounds:
         """Read the configuration again; everything is looked at by it in the next round. Raises what is wrong with it."""
         self.world = self.world.reload()
         self._glances.reload(self.world)
+        self._thinking.reload(self.world)
         self._everything_at = 0.0
 
     def record(self) -> tuple[StoredEvent, ...]:
@@ -129,13 +135,23 @@ class Rounds:
             return ()
         stored = self.world.store.record(batch.runs, batch.events)
         self.supervisor.recorded(batch)
+        self._thinking.recorded()
         return stored
+
+    def _think(self, at: float) -> None:
+        """Think about those who have stirred, once they are quiet."""
+        stirred = {event.run for event in self.supervisor.batch().events if event.kind in _STIRRING}
+        for id in stirred | self._glances.take_stirred():
+            if id is not None:
+                self._thinking.stirred(id, at)
+        self._thinking.think(at)
 
     def _finished(self, at: float) -> Round:
         try:
             events = self.record()
         except PerdureError:
-            events = ()  # said by the health of the store; tried again with the next round
+            # Tried again with the next round, all but the thoughts, which are only worth something now.
+            events = self._thinking.not_recorded(at)
         return Round(
             events=events,
             paths=self._watched_paths(),
@@ -432,9 +448,7 @@ class Rounds:
         times = [self._everything_at, self._sockets_at, self._checkpoint_at]
         for known in self._servers.values():
             times += [each for each in (known.next_look(), known.next_outline()) if each is not None]
-        glance_at = self._glances.next()
-        if glance_at is not None:
-            times.append(glance_at)
+        times += [each for each in (self._glances.next(), self._thinking.next()) if each is not None]
         due = self.supervisor.due()
         if due is not None:
             times.append(at + max(0.0, (due - self.world.now()) / timedelta(seconds=1)))

@@ -11,7 +11,7 @@ from perdure.live.advance import advance, due
 from perdure.live.lifetimes import begun, remembered, returned
 from perdure.live.recognise import Found, found_in, recognise
 from perdure.live.weigh import Track
-from perdure.model.event import Event
+from perdure.model.event import Event, EventKind
 from perdure.model.observation import Ended, Ending, Identified, Observation, Passed, Sighted
 from perdure.model.run import Health, Run
 from perdure.model.snapshot import Capture
@@ -139,6 +139,24 @@ class Supervisor:
             self._dirty[id] = None
             if event is not None:
                 self._events.append(event)
+
+    def unthink(self, id: str, before: Thought | None) -> None:
+        """Take a thought back that could not be recorded, as if it had never been."""
+        track = self._tracks.get(id)
+        if track is not None:
+            self._tracks[id] = structs.replace(track, run=structs.replace(track.run, thought=before))
+        self._events = [event for event in self._events if event.run != id or event.kind is not EventKind.THOUGHT]
+
+    def learn_skill(self, id: str, skill: str, now: datetime) -> None:
+        """Say which skill was last used in a run's conversation."""
+        track = self._tracks.get(id)
+        if track is None or track.run.skill == skill:
+            return
+        run = structs.replace(track.run, skill=skill)
+        self._tracks[id] = structs.replace(track, run=run)
+        self._dirty[id] = None
+        data = {"skill": skill}
+        self._events.append(Event(kind=EventKind.SKILL_CHANGED, at=now, run=id, server=run.server.key, data=data))
 
     def paint(self, id: str, theme: str | None) -> None:
         """Say which directory's colours a run has."""

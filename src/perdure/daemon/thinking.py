@@ -1,0 +1,154 @@
+"""When runs are thought about, and what becomes of the thoughts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from perdure.agents import roster
+from perdure.daemon.world import World
+from perdure.host.users import user_by_uid
+from perdure.live.delivery import merged, unstored
+from perdure.live.ponder import Ponder, voice_of
+from perdure.live.supervise import Supervisor
+from perdure.model.event import Event, EventKind, StoredEvent
+from perdure.model.run import Run, RunState
+from perdure.model.thought import Thought
+from perdure.model.user import User
+from perdure.ports import HostView
+
+#: How long after it last did something a run is thought about, in seconds …
+QUIET = 1.0
+#: … and how often while it goes on.
+BUSY_EVERY = 15.0
+#: How often it is seen whether somebody who was asked has answered.
+ANSWERS_EVERY = 1.0
+
+
+class Thinking:
+    """The thoughts of all runs, in the thread of the rounds."""
+
+    def __init__(self, world: World, supervisor: Supervisor, lines_of: Callable[[str], Sequence[str]]) -> None:
+        self.supervisor = supervisor
+        self._lines_of = lines_of
+        #: When a run is to be thought about, and when it last was.
+        self._due: dict[str, float] = {}
+        self._thought_at: dict[str, float] = {}
+        self._asks = False
+        self._answers_at = 0.0
+        #: Events of thoughts that are not recorded yet, with what was thought before.
+        self._before: dict[str, Thought | None] = {}
+        self._begin(world)
+
+    def _begin(self, world: World) -> None:
+        self._world = world
+        voice = voice_of(world.config.thoughts, world.environ)
+        self._asks = voice is not None
+        self._ponder = Ponder(
+            world.config.thoughts, self._view_of, roster(world.config.agents), stream=os.urandom(8).hex(), voice=voice
+        )
+
+    def reload(self, world: World) -> None:
+        """Go on with another configuration."""
+        self._ponder.close()
+        self._begin(world)
+
+    def close(self) -> None:
+        """Ask nobody any more."""
+        self._ponder.close()
+
+    def stirred(self, run: str, at: float) -> None:
+        """A run did something: it is thought about once it is quiet, and every so often until then."""
+        last = self._thought_at.get(run, float("-inf"))
+        self._due[run] = max(at + QUIET, min(self._due.get(run, float("inf")), last + BUSY_EVERY))
+
+    def next(self) -> float | None:
+        """When there is something to think about next."""
+        times = list(self._due.values())
+        if self._asks:
+            times.append(self._answers_at)
+        return min(times, default=None)
+
+    def think(self, at: float) -> None:
+        """Think about everyone whose turn it is."""
+        now = self._world.now()
+        for id in [id for id, due in self._due.items() if due <= at]:
+            del self._due[id]
+            run = self.supervisor.get(id)
+            if run is None or run.is_over or run.agent is None:
+                continue
+            self._thought_at[id] = at
+            self._about(run, now)
+            if run.status.state is RunState.BUSY:
+                self._due[id] = at + BUSY_EVERY
+        if self._asks and at >= self._answers_at:
+            self._answers_at = at + ANSWERS_EVERY
+            for id, thought in self._ponder.poll(self.supervisor.get, now):
+                run = self.supervisor.get(id)
+                if run is not None:
+                    self._take(run, thought, now)
+
+    def forget(self, keep: Callable[[str], bool]) -> None:
+        """Let go of runs that are over."""
+        for id in [id for id in self._thought_at if not keep(id)]:
+            del self._thought_at[id]
+            self._due.pop(id, None)
+            self._ponder.forget(id)
+
+    def recorded(self) -> None:
+        """What was thought is written down."""
+        self._before.clear()
+
+    def not_recorded(self, at: float) -> tuple[StoredEvent, ...]:
+        """Return what could not be written down as it is published all the same, marked; it is thought again later."""
+        found = []
+        for id, before in self._before.items():
+            run = self.supervisor.get(id)
+            if run is not None and run.thought is not None:
+                event = _event(run, unstored(before, run.thought), before, self._world.now())
+                found.append(StoredEvent(seq=0, event=event))
+            self.supervisor.unthink(id, before)
+            self._due[id] = at + BUSY_EVERY
+        self._before.clear()
+        return tuple(found)
+
+    def _about(self, run: Run, now: datetime) -> None:
+        theme = self._ponder.ears.theme(run, now)
+        self.supervisor.paint(run.id, theme.root if theme is not None else None)
+        skill = self._ponder.ears.hear(run, now).story.skill
+        if skill is not None:
+            self.supervisor.learn_skill(run.id, skill, now)
+        thought = self._ponder.thought(run, self._lines_of(run.id), now)
+        if thought is not None:
+            self._take(run, thought, now)
+
+    def _take(self, run: Run, thought: Thought, now: datetime) -> None:
+        kept = merged(run.thought, thought)
+        if kept is run.thought:
+            return
+        self._before.setdefault(run.id, run.thought)
+        self.supervisor.think(run.id, kept, _event(run, kept, run.thought, now))
+
+    def _view_of(self, run: Run) -> HostView | None:
+        me = self._world.me
+        user = me if run.server.uid == me.uid else user_by_uid(run.server.uid)
+        return self._world.around.view_of(user or User(run.server.user, run.server.uid, run.server.uid, "/"))
+
+
+def _event(run: Run, thought: Thought, before: Thought | None, now: datetime) -> Event:
+    changed_at = before.objective_changed_at if before is not None else None
+    data = {
+        "thought": thought.text,
+        "objective": thought.objective,
+        "objective_changed": thought.objective_changed_at != changed_at,
+        "objective_changed_at": thought.objective_changed_at,
+        "state": thought.state,
+        "source": thought.source,
+        "rest": thought.rest,
+        "commit_candidate": thought.commit_candidate,
+        "cues": list(thought.cues),
+    }
+    if thought.unstored:
+        data["unstored"] = True
+    return Event(kind=EventKind.THOUGHT, at=now, run=run.id, server=run.server.key, data=data)
