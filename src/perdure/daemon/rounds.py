@@ -145,6 +145,7 @@ class Rounds:
             if id is not None:
                 self._thinking.stirred(id, at)
         self._thinking.think(at)
+        self._thinking.forget(lambda id: (run := self.supervisor.get(id)) is not None and not run.is_over)
 
     def _finished(self, at: float) -> Round:
         try:

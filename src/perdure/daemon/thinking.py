@@ -32,9 +32,10 @@ class Thinking:
     def __init__(self, world: World, supervisor: Supervisor, lines_of: Callable[[str], Sequence[str]]) -> None:
         self.supervisor = supervisor
         self._lines_of = lines_of
-        #: When a run is to be thought about, and when it last was.
+        #: When a run is to be thought about, and since when it has been stirring.
         self._due: dict[str, float] = {}
-        self._thought_at: dict[str, float] = {}
+        self._stirring: dict[str, float] = {}
+        self._thought_of: set[str] = set()
         self._asks = False
         self._answers_at = 0.0
         #: Events of thoughts that are not recorded yet, with what was thought before.
@@ -60,8 +61,8 @@ class Thinking:
 
     def stirred(self, run: str, at: float) -> None:
         """A run did something: it is thought about once it is quiet, and every so often until then."""
-        last = self._thought_at.get(run, float("-inf"))
-        self._due[run] = max(at + QUIET, min(self._due.get(run, float("inf")), last + BUSY_EVERY))
+        since = self._stirring.setdefault(run, at)
+        self._due[run] = min(at + QUIET, since + BUSY_EVERY)
 
     def next(self) -> float | None:
         """When there is something to think about next."""
@@ -78,7 +79,8 @@ class Thinking:
             run = self.supervisor.get(id)
             if run is None or run.is_over or run.agent is None:
                 continue
-            self._thought_at[id] = at
+            self._stirring.pop(id, None)
+            self._thought_of.add(id)
             self._about(run, now)
             if run.status.state is RunState.BUSY:
                 self._due[id] = at + BUSY_EVERY
@@ -91,8 +93,9 @@ class Thinking:
 
     def forget(self, keep: Callable[[str], bool]) -> None:
         """Let go of runs that are over."""
-        for id in [id for id in self._thought_at if not keep(id)]:
-            del self._thought_at[id]
+        for id in [id for id in self._thought_of if not keep(id)]:
+            self._thought_of.discard(id)
+            self._stirring.pop(id, None)
             self._due.pop(id, None)
             self._ponder.forget(id)
 
