@@ -88,8 +88,6 @@ def _comes_of(track: Track, at: datetime) -> bool:
 
 
 def _heard(track: Track, reading: Reading, now: datetime) -> Track:
-    if track.run.program is None and reading.source is not Source.PROCESS:
-        return track
     known = track.latest.get(reading.source)
     if known is not None:
         # Hooks overtake each other. What is dated after now was dated by another clock, and would silence all others.

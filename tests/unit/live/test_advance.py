@@ -135,6 +135,12 @@ def test_an_error_on_the_screen_has_to_stay_for_a_second() -> None:
     assert play(story, until=9)[1:] == [(4, "error", "screen:error")]
 
 
+def test_a_form_that_is_not_shown_for_a_moment_is_still_there() -> None:
+    run = in_state(ATTENTION, LIMIT)
+    story: Story = [(1, screen(IDLE)), (1.4, screen(ATTENTION, LIMIT)), (3, screen(IDLE))]
+    assert play(story, run, until=9) == [(3.5, "idle", "screen:idle")]
+
+
 def test_an_agent_goes_to_work_without_delay() -> None:
     assert play([(1, screen(IDLE)), (2, screen(BUSY))])[1:] == [(2, "busy", "screen:busy")]
 
@@ -155,7 +161,7 @@ def test_a_hook_that_went_quiet_loses_without_anybody_looking_again() -> None:
 
 
 def test_a_screen_that_has_changed_since_it_was_read_proves_nothing() -> None:
-    story: Story = [SEEN, (1, hook(BUSY)), (1.1, screen(IDLE)), (1.2, printed(watched=True))]
+    story: Story = [SEEN, (1, hook(BUSY)), (1.1, screen(IDLE)), (1.2, printed(watched=True)), (9, sighted())]
     assert words(story, until=60) == ["busy"]
 
 
@@ -176,7 +182,7 @@ def test_an_unreadable_screen_leaves_the_last_word_to_the_hook() -> None:
 def test_the_screen_decides_who_is_blocked() -> None:
     """Hooks and transcripts raise or lower confidence; whether somebody is asked, the screen decides."""
     story: Story = [(1, hook(BUSY)), (2, screen(ATTENTION, PERMISSION))]
-    assert words(story, until=10) == ["busy", "attention(permission)"]
+    assert play(story, until=10)[1:] == [(2.4, "attention(permission)", "screen:attention")]
 
 
 def test_a_form_that_was_answered_is_gone_when_the_screen_says_so() -> None:
@@ -275,6 +281,11 @@ def test_behind_a_viewer_those_are_heard_who_do_not_look() -> None:
     assert words(story, until=60) == ["busy", "idle"]
 
 
+def test_a_hook_that_is_heard_late_counts_if_it_was_called_behind_the_viewer() -> None:
+    story: Story = [SEEN, (1, hook(BUSY)), (5, viewer()), (12, viewer()), (12.1, hook(IDLE, of=11.9))]
+    assert words(story, until=60) == ["busy", "idle"]
+
+
 def test_a_permission_asked_for_just_before_a_viewer_came_is_not_lost() -> None:
     story: Story = [(1, hook(BUSY)), (2, hook(ATTENTION, PERMISSION)), (2.3, viewer()), (2.5, viewer())]
     assert play(story, until=60)[1:] == [(2.7, "attention(permission)", "hook:attention")]
@@ -368,6 +379,13 @@ def test_a_shell_is_never_done() -> None:
     assert words([(1, prompt(is_there=False)), (5, prompt(is_there=True))], a_shell()) == ["busy", "idle"]
 
 
+def test_whoever_has_seen_it_has_seen_what_it_has_come_to_by_then() -> None:
+    track, _ = advance(Track(run=in_state(BUSY)), heard(screen(IDLE), at(5)), at(5))
+    track, events = advance(track, Watched(), at(6.5))
+    assert track.run.status.word == "idle"
+    assert [event.data.get("to") for event in events] == ["attention(done)", None, "idle"]
+
+
 def test_what_is_only_seen_keeps_what_it_asks_for() -> None:
     """Dismissing is for what is done: a form that waits for an answer is still there after a look at it."""
     run = in_state(ATTENTION, PERMISSION)
@@ -412,6 +430,9 @@ def test_a_shell_that_was_told_something_is_busy_until_it_is_back_at_its_prompt(
         (10.3, prompt(is_there=True)),
     ]
     assert words(story, run) == ["idle", "busy", "idle"]
+    # What it was told takes a moment to get there.
+    early: Story = [(1, prompt(is_there=True)), (10, Told()), (10.1, prompt(is_there=True)), (11, Passed())]
+    assert words(early, run) == ["idle", "busy"]
     assert [moment[:2] for moment in play([(1, prompt(is_there=True)), (10, Told())], run, until=60)][1:] == [
         (10, "busy"),
         (13, "idle"),
@@ -564,6 +585,10 @@ def test_an_agent_that_cannot_be_read_wants_a_look_after_a_minute_of_silence() -
 def test_whoever_prints_or_is_heard_of_is_not_stalled() -> None:
     assert words([(0, screen(BUSY)), *[(t, printed()) for t in range(500, 5000, 500)]]) == ["busy"]
     assert words([(0, hook(BUSY)), *[(t, hook(BUSY)) for t in range(500, 5000, 500)]]) == ["busy"]
+
+
+def test_whoever_is_told_more_is_not_stalled_yet() -> None:
+    assert play([(0, screen(BUSY)), (500, Told())], until=2000)[1:] == [(1100, "attention(stalled)", "silence")]
 
 
 def test_a_screen_that_is_read_again_and_says_the_same_does_not_break_the_silence() -> None:

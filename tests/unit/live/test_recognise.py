@@ -138,6 +138,9 @@ def test_of_two_that_say_to_be_in_it_the_one_that_can_show_it_best_is() -> None:
 def test_of_several_that_were_in_it_the_latest_is_it() -> None:
     runs = [over(known(f"r{n}", a_place("x", n), "c1"), seconds) for n, seconds in ((1, -50), (2, -5), (3, -500))]
     assert ids(recognise([there(conversation="c1")], runs, [SERVER.key])) == ["r2"]
+    together = [over(known(f"r{n}", a_place("x", n), "c1")) for n in (9, 10, 2)]
+    for some in (together, together[::-1]):
+        assert ids(recognise([there(conversation="c1")], some, [SERVER.key])) == ["r10"]
 
 
 # -- by the place -----------------------------------------------------------------------------------------------------
@@ -181,6 +184,8 @@ def test_only_the_last_in_a_place_comes_back_to_it() -> None:
 def test_whoever_is_not_listed_any_more_is_gone() -> None:
     runs = [known("r1", process=AFTER), known("r2", ELSEWHERE, process=AFTER, pane="%2"), over(known("r3"))]
     assert gone(recognise([there()], runs, [SERVER.key])) == ["r2"]
+    more = [known(f"r{n}", process=AFTER, status=Status(since=at(-n))) for n in (10, 9, 2)]
+    assert gone(recognise([], more, [SERVER.key])) == ["r2", "r9", "r10"]
 
 
 def test_a_server_without_any_pane_is_reliably_empty() -> None:
