@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from perdure.daemon.listen import Limits, serve
-from perdure.daemon.protocol import AnyRequest, AskRun, AskStatus, Events, Kill, Save, socket_path
+from perdure.daemon.protocol import AnyRequest, AskRun, AskStatus, Detach, Events, Save, socket_path
 from perdure.errors import Refused, RunNotFound
 from perdure.live.feed import Feed
 from perdure.model.event import StoredEvent
@@ -118,7 +118,7 @@ class Served:
             return {"pid": os.getpid()}
         if isinstance(request, AskRun):
             raise RunNotFound(f"There is no run {request.run!r}.", run=request.run, where=b"\xff")
-        if isinstance(request, Kill):
+        if isinstance(request, Detach):
             raise Refused("Not this one.")
         if isinstance(request, Save):
             return {"large": "x" * (9 << 20)}

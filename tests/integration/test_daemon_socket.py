@@ -14,7 +14,7 @@ import pytest
 
 from perdure.daemon.call import call, daemon_there, stream
 from perdure.daemon.listen import Limits
-from perdure.daemon.protocol import AskRun, AskStatus, Events, Kill, Line, Reload, Save, encode_line
+from perdure.daemon.protocol import AskRun, AskStatus, Detach, Events, Line, Reload, Save, encode_line
 from perdure.errors import NoDaemon, PerdureError, Refused, RunNotFound, Unanswered
 from perdure.host.unix_socket import connected, peer_uid
 from perdure.model.event import EventKind, Lagged, StoredEvent
@@ -45,7 +45,7 @@ def test_a_request_is_answered_and_an_error_arrives_as_what_it_was(served: Serve
     assert raised.value.message == "There is no run 'r9'."
     assert raised.value.data["run"] == "r9"
     with pytest.raises(Refused, match="Not this one"):
-        call(served.state_dir, Kill(run="r1"), 20)
+        call(served.state_dir, Detach(run="r1"), 20)
     assert served.asked[0] == (AskStatus(id=3), ME)
 
 

@@ -14,7 +14,7 @@ from perdure.cli.aim import Aim, aim, find_run, look_around, owner_of, place_of
 from perdure.cli.find import panes_at
 from perdure.cli.render import counted, print_json, printable
 from perdure.cli.save import keep
-from perdure.errors import NotFound, PerdureError, Refused, StoreUnusable, UsageError
+from perdure.errors import NoDaemon, NotFound, PerdureError, StoreUnusable, UsageError
 from perdure.host.clock import now
 from perdure.live.ending import detached
 from perdure.model.run import Run
@@ -116,7 +116,8 @@ def _kept(setup: Setup, doomed: Doomed, *, anyway: bool) -> str | None:
 
 
 def _detach(setup: Setup, args: argparse.Namespace) -> int:
-    from perdure.daemon.call import daemon_there
+    from perdure.daemon import protocol
+    from perdure.daemon.call import call
 
     run = find_run(setup, args.target)
     if run is None:
@@ -124,10 +125,11 @@ def _detach(setup: Setup, args: argparse.Namespace) -> int:
         run = _run_of(setup, aim(setup, args.target, there, missed))
     if run is None or run.is_over:
         raise NotFound(f"Nobody follows {args.target!r}: only what `perdure up` watches can be let go of.")
-    if daemon_there(setup.state_dir):
-        raise Refused(f"{run.id} is followed by the daemon that runs, which would only take it up again.")
-    over, event = detached(run, now())
-    setup.store.record([over], [event])
+    try:
+        call(setup.state_dir, protocol.Detach(run=run.id), 10.0)
+    except NoDaemon:
+        over, event = detached(run, now())
+        setup.store.record([over], [event])
     if args.json:
         print_json({"result": "detached", "run": run.id, "pane": run.pane, "socket": run.server.socket})
     else:

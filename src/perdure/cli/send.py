@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
 
 import msgspec
 
@@ -13,7 +15,9 @@ from perdure.cli._setup import Setup, add_server_arguments, with_setup
 from perdure.cli.aim import Aim, aim, look_around, place_of, recipient
 from perdure.cli.recording import without_keys
 from perdure.cli.render import print_json, printable
-from perdure.errors import UsageError
+from perdure.daemon import protocol
+from perdure.daemon.call import call
+from perdure.errors import PerdureError, UsageError
 from perdure.host.clock import now, pause
 from perdure.live.deliver import Delivery, Result, deliver
 from perdure.live.typed import LONGEST, Message, message
@@ -64,6 +68,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     aimed = aim(setup, args.target, there, missed)
     to = recipient(setup, aimed)
     mine = to.spot.owner.uid == setup.me.uid
+    at = now()
     delivery = deliver(
         told,
         to,
@@ -74,11 +79,23 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         pause=pause,
         timeout=args.timeout,
     )
+    _let_the_daemon_know(setup, aimed, delivery, at)
     tell(aimed, delivery, as_json=args.json)
     return EXIT_CODES[delivery.result]
 
 
 run = with_setup(_run)
+
+
+def _let_the_daemon_know(setup: Setup, aimed: Aim, delivery: Delivery, at: datetime) -> None:
+    """Say that something was typed: what is typed is also seen, and the run is at work from now on."""
+    if delivery.result is Result.REFUSED:
+        return
+    request = protocol.MarkTold(
+        socket=aimed.capture.server.socket, pane=aimed.pane.id, result=delivery.result.value, at=at
+    )
+    with suppress(PerdureError):  # it is noticed a little later then
+        call(setup.state_dir, request, 5.0)
 
 
 def _message(args: argparse.Namespace) -> Message:

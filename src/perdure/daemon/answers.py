@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from perdure import __version__
 from perdure.daemon import protocol
 from perdure.daemon.daemon import Daemon
 from perdure.daemon.rounds import Rounds
-from perdure.errors import NotReached, PerdureError, RunEnded, RunNotFound
+from perdure.errors import NotReached, RunEnded, RunNotFound, UsageError
 from perdure.live.until import Outcome, checked, outcome
 from perdure.live.whose import is_event_for, is_run_of
-from perdure.model.event import StoredEvent
-from perdure.model.observation import Watched
+from perdure.model.event import Event, EventKind, StoredEvent
+from perdure.model.observation import Told, Watched
 from perdure.model.run import Run
 
 
@@ -38,12 +38,18 @@ class Answers:
                 return await self._wait(request, uid)
             case protocol.MarkSeen():
                 return await self._daemon.in_order(lambda rounds: _seen(rounds, request.run, uid))
+            case protocol.MarkTold():
+                return await self._daemon.in_order(lambda rounds: _told(rounds, request, uid))
+            case protocol.Detach():
+                return await self._daemon.in_order(lambda rounds: _detach(rounds, request.run, uid))
             case protocol.Save():
                 return await self._daemon.in_order(lambda rounds: rounds.save())
             case protocol.Reload():
                 await self._daemon.in_order(lambda rounds: rounds.reload())
                 return {}
-        raise PerdureError("This is not answered here.")
+            case protocol.Events():
+                raise UsageError("Events are read from the log, not asked for.")
+        assert_never(request)
 
     async def read_events(self, asked: protocol.Events) -> Sequence[StoredEvent]:
         """Return the first stored events a request is about."""
@@ -112,3 +118,23 @@ def _seen(rounds: Rounds, id: str, uid: int) -> Run:
     _run(rounds, id, uid)
     rounds.supervisor.observe(id, Watched(), rounds.world.now())
     return _run(rounds, id, uid)
+
+
+def _told(rounds: Rounds, asked: protocol.MarkTold, uid: int) -> Run | None:
+    server = next((run.server for run in rounds.supervisor.runs if run.server.socket == asked.socket), None)
+    run = rounds.supervisor.in_pane(server.key, asked.pane) if server is not None else None
+    if run is None or not is_run_of(run, uid):
+        return None
+    now = rounds.world.now()
+    # Whoever types has seen it. One that has come to another state since may be through with it already.
+    rounds.supervisor.observe(run.id, Told() if run.status.since < asked.at else Watched(), now)
+    data = {"result": asked.result}
+    rounds.supervisor.note(Event(kind=EventKind.SENT, at=now, run=run.id, server=run.server.key, data=data))
+    return rounds.supervisor.get(run.id)
+
+
+def _detach(rounds: Rounds, id: str, uid: int) -> Run:
+    run = _run(rounds, id, uid)
+    if run.is_over:
+        raise RunNotFound(f"{id} is not followed: its pane is gone.")
+    return rounds.supervisor.detach(id, rounds.world.now())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -76,30 +77,20 @@ class Events(Request, frozen=True, kw_only=True, tag="events"):
     limit: Annotated[int, Meta(ge=1, le=LARGEST_PAGE)] = 500
 
 
-class Send(Request, frozen=True, kw_only=True, tag="send"):
-    """Type into a run: a text, Enter behind it, and keys by tmux's names."""
+class MarkTold(Request, frozen=True, kw_only=True, tag="told"):
+    """Something was typed into a pane, with this result (`live.deliver`). The answer is the `Run` in it, or nothing."""
+
+    socket: str
+    pane: str
+    result: str
+    #: When it was begun: what the run has done since then it may have done because of it.
+    at: datetime
+
+
+class Detach(Request, frozen=True, kw_only=True, tag="detach"):
+    """Follow a run no longer, for as long as the daemon runs; everything in tmux lives on. The answer is the `Run`."""
 
     run: str
-    text: str = ""
-    enter: bool = True
-    keys: tuple[str, ...] = ()
-
-
-class New(Request, frozen=True, kw_only=True, tag="new"):
-    """Start something in a new session: an agent, or the words themselves."""
-
-    name: str | None = None
-    cwd: str | None = None
-    agent: str | None = None
-    prompt: str | None = None
-    argv: tuple[str, ...] = ()
-
-
-class Kill(Request, frozen=True, kw_only=True, tag="kill"):
-    """End a run; with `detach`, only let go of it."""
-
-    run: str
-    detach: bool = False
 
 
 class Save(Request, frozen=True, kw_only=True, tag="save"):
@@ -110,7 +101,7 @@ class Reload(Request, frozen=True, kw_only=True, tag="reload"):
     """Read the configuration again."""
 
 
-AnyRequest = AskStatus | AskRuns | AskRun | Wait | MarkSeen | Events | Send | New | Kill | Save | Reload
+AnyRequest = AskStatus | AskRuns | AskRun | Wait | MarkSeen | MarkTold | Detach | Events | Save | Reload
 
 
 class Failure(Struct, frozen=True, kw_only=True):

@@ -8,12 +8,14 @@ from datetime import datetime
 from msgspec import Struct, structs
 
 from perdure.live.advance import advance, due
+from perdure.live.ending import detached
 from perdure.live.lifetimes import begun, remembered, returned
 from perdure.live.recognise import Found, found_in, recognise
 from perdure.live.weigh import Track
 from perdure.model.event import Event, EventKind
 from perdure.model.observation import Ended, Ending, Identified, Observation, Passed, Sighted
 from perdure.model.run import Health, Run
+from perdure.model.server import ServerProcess
 from perdure.model.snapshot import Capture
 from perdure.model.thought import Thought
 from perdure.model.topology import Pane, PaneDetails
@@ -40,6 +42,8 @@ class Supervisor:
         self._panes: dict[tuple[str, str], str] = {}
         self._dirty: dict[str, None] = {}
         self._events: list[Event] = []
+        #: Panes of runs that nobody wants followed: server, its process, pane.
+        self._let_go: set[tuple[str, ServerProcess | None, str]] = set()
         self._index()
 
     # What is known
@@ -79,7 +83,8 @@ class Supervisor:
         missing: Ending = Ending.PANE,
     ) -> None:
         """Take in whole servers: new panes become runs, those that are not there any more have ended."""
-        found = [each for capture in captures for each in found_in(capture)]
+        everything = [each for capture in captures for each in found_in(capture)]
+        found = [each for each in everything if (each.server.key, each.process, each.pane) not in self._let_go]
         servers = {capture.server.key for capture in captures}
         everyone = [*self._over.values(), *self.runs]
         result = recognise(found, everyone, servers)
@@ -110,6 +115,16 @@ class Supervisor:
         if after.run.is_over:
             self._over[id] = self._tracks.pop(id).run
             self._panes.pop((after.run.server.key, after.run.pane), None)
+
+    def detach(self, id: str, now: datetime) -> Run:
+        """Follow a run no longer, and do not take up its pane again as long as that is there."""
+        over, event = detached(self._tracks.pop(id).run, now)
+        self._over[id] = over
+        self._dirty[id] = None
+        self._events.append(event)
+        self._let_go.add((over.server.key, over.process, over.pane))
+        self._index()
+        return over
 
     def server_died(self, server: str, event: Event, now: datetime) -> None:
         """All runs of a server have ended with it."""
