@@ -60,6 +60,7 @@ class Daemon:
         #: Servers that are just done with what we asked of them.
         self._resting: dict[Key, int] = {}
         self._next_at: float | None = None
+        self._polled_at = 0.0
         self._aside: set[asyncio.Task[None]] = set()
 
     @property
@@ -169,7 +170,13 @@ class Daemon:
             self._noticed.ended.update(ended)
             self._wake.set()
         self._count()
-        asyncio.get_running_loop().call_later(PULSE, self._pulse)
+        loop = asyncio.get_running_loop()
+        if self._watch is not None and self._watch.unwatched and loop.time() >= self._polled_at + POLL:
+            # What the kernel does not tell of is looked at instead.
+            self._polled_at = loop.time()
+            self._noticed.keys.update(self._watch.unwatched)
+            self._wake.set()
+        loop.call_later(PULSE, self._pulse)
 
     def _count(self) -> None:
         if self._is_at_work:

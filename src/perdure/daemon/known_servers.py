@@ -31,6 +31,7 @@ class Known(Struct, kw_only=True):
     process: ServerProcess | None = None
     program: Program | None = None
     vigil: Vigil | None = None
+    vigil_at: datetime | None = None
     #: What its outline was when it was last looked at whole.
     outline: str | None = None
     #: When it is to be looked at whole, in seconds of the clock that only grows.

@@ -36,6 +36,8 @@ EVERY = 60.0
 SOCKETS_EVERY = 10.0
 #: How often runs that only time can have changed are written down, and the lease prolonged.
 CHECKPOINT = 30.0
+#: How long what was counted around a server is good for.
+VIGIL_FOR = timedelta(seconds=45)
 #: What gives reason to think about a run anew.
 _STIRRING = frozenset({EventKind.STATE_CHANGED, EventKind.IDENTITY_CHANGED, EventKind.RUN_CREATED})
 
@@ -322,6 +324,9 @@ class Rounds:
         if known.process != process:
             self._appeared(known, capture, now)
         known.failures, known.seen_at = 0, now
+        if known.program is not None and (known.vigil_at is None or now - known.vigil_at > VIGIL_FOR):
+            # It only tells what has changed since: an old one would blame what is long over.
+            known.vigil, known.vigil_at = Vigil.of(known.program), now
         self._healthy(known, Health.HEALTHY)
         agents = roster(self.world.config.agents)
         mine = known.owner.uid == self.world.me.uid
@@ -365,7 +370,7 @@ class Rounds:
         known.process = process
         entry = read_entry(process.pid)
         known.program = Program(pid=process.pid, start_ticks=entry.start_ticks) if entry is not None else None
-        known.vigil = Vigil.of(known.program) if known.program is not None else None
+        known.vigil = known.vigil_at = None
         data = {"socket": known.server.socket, "pid": process.pid, "panes": len(capture.topology.panes)}
         self.supervisor.note(Event(kind=EventKind.SERVER_APPEARED, at=now, server=known.server.key, data=data))
 

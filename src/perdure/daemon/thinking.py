@@ -14,7 +14,7 @@ from perdure.live.ponder import Ponder, voice_of
 from perdure.live.supervise import Supervisor
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.run import Run, RunState
-from perdure.model.thought import Thought
+from perdure.model.thought import Rest, Thought
 from perdure.model.user import User
 from perdure.ports import HostView
 
@@ -22,6 +22,8 @@ from perdure.ports import HostView
 QUIET = 1.0
 #: … and how often while it goes on.
 BUSY_EVERY = 15.0
+#: When one that does nothing is seen to be drowsy; a little after it is.
+DROWSY_AFTER = 30.5
 #: How often it is seen whether somebody who was asked has answered.
 ANSWERS_EVERY = 1.0
 
@@ -82,14 +84,24 @@ class Thinking:
             self._stirring.pop(id, None)
             self._thought_of.add(id)
             self._about(run, now)
-            if run.status.state is RunState.BUSY:
-                self._due[id] = at + BUSY_EVERY
+            again = self._again_in(id)
+            if again is not None:
+                self._due[id] = at + again
         if self._asks and at >= self._answers_at:
             self._answers_at = at + ANSWERS_EVERY
             for id, thought in self._ponder.poll(self.supervisor.get, now):
                 run = self.supervisor.get(id)
                 if run is not None:
                     self._take(run, thought, now)
+
+    def _again_in(self, id: str) -> float | None:
+        """Return after how long a run is thought about again although nothing has happened: it grows drowsy, once."""
+        run = self.supervisor.get(id)
+        if run is None or run.thought is None:
+            return None
+        if run.status.state is RunState.BUSY:
+            return BUSY_EVERY
+        return DROWSY_AFTER if run.thought.rest is Rest.ACTIVE and run.status.state is RunState.IDLE else None
 
     def forget(self, keep: Callable[[str], bool]) -> None:
         """Let go of runs that are over."""
