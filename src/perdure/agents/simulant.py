@@ -17,6 +17,7 @@ from perdure.agents._records import every_record, moment, turn
 from perdure.agents._spec import Ordinary
 from perdure.model.agent import ID, LAST, PROMPT, TITLE, AgentSpec, ScreenRule
 from perdure.model.identity import AgentDetails, Evidence, Identity
+from perdure.model.observation import Reading
 from perdure.model.process import Process
 from perdure.ports import AgentAdapter, HostView, Sighting
 
@@ -76,7 +77,7 @@ class Simulant(Ordinary):
 
     def _registered(self, process: Process, host: HostView) -> tuple[str | None, str]:
         """The conversation of this very process by the registry, and in words why that counts or does not."""
-        raw = host.read(join(home_of(process, *_HOME, host), "running", f"{process.pid}.json"))
+        raw = host.read(_entry(process, host))
         entry = decode_object(raw)
         if raw is None or entry is None:
             return None, "no registry entry for this process" if raw is None else "the registry entry cannot be read"
@@ -86,6 +87,14 @@ class Simulant(Ordinary):
         if conversation is None or not self.is_conversation(conversation):
             return None, "the registry entry names no conversation"
         return conversation, "the registry entry matches this process and its start time"
+
+    def told(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[Reading]:
+        """Return nothing: it keeps which conversation it is in, and not what it is doing."""
+        return ()
+
+    def telling(self, process: Process, host: HostView, tree: Sequence[Process] = ()) -> Sequence[str]:
+        """Return its entry in the registry, which is another when its conversation is."""
+        return (_entry(process, host),)
 
     def describe(self, identity: Identity, process: Process, host: HostView) -> AgentDetails:
         """Return what the transcript says."""
@@ -113,6 +122,10 @@ class Simulant(Ordinary):
             if record.get("role") in ("user", "assistant"):
                 final = True if record["role"] == "assistant" else None
                 yield turn(str(record["role"]), text(record.get("text")), time=moment(record.get("time")), final=final)
+
+
+def _entry(process: Process, host: HostView) -> str:
+    return join(home_of(process, *_HOME, host), "running", f"{process.pid}.json")
 
 
 ADAPTER: AgentAdapter = Simulant()
