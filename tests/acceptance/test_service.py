@@ -17,29 +17,26 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from tests.acceptance.kit import hand_over, only_json, run_unprivileged, sentence
+from perdure.model.digest import digest_of
+from tests.acceptance.kit import hand_over, history, only_json, run_unprivileged, sentence
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure, Ran
+from tests.tmux_server import TmuxServer
 
-UNITS = ("perdure-save.service", "perdure-save.timer", "perdure-restore.service")
+UNITS = ("perdure-up.service", "perdure-restore.service")
+EARLIER = ("perdure-save.timer", "perdure-save.service")
 LINUX = pytest.mark.skipif(sys.platform == "darwin", reason="systemd is not for macOS")
 
 SYSTEMCTL = """\
 #!/bin/sh
 printf '%s\\n' "systemctl $*" >>"$RECORD"
-case "$*" in *daemon-reload*|*enable*|*disable*) exit 0;; esac
+case "$*" in *daemon-reload*|*enable*|*disable*|*restart*) exit 0;; esac
 cat <<'END'
-Id=perdure-save.timer
+Id=perdure-up.service
 LoadState=loaded
 ActiveState=active
+SubState=running
 UnitFileState=enabled
-Result=success
-NextElapseUSecMonotonic=900y
-
-Id=perdure-save.service
-LoadState=loaded
-ActiveState=inactive
-UnitFileState=static
 Result=success
 ExecMainStartTimestampMonotonic=1000000
 
@@ -113,8 +110,8 @@ def test_in_and_out(perdure: Perdure, machine: Machine) -> None:
     assert (answer["platform"], answer["system"], answer["linger"]) == ("linux", False, False)
     assert machine.asked() == [
         "systemctl --user daemon-reload",
-        "systemctl --user enable perdure-restore.service",
-        "systemctl --user enable --now perdure-save.timer",
+        "systemctl --user enable perdure-restore.service perdure-up.service",
+        "systemctl --user restart perdure-up.service",
     ]
     for name in UNITS:
         assert stat.S_IMODE(os.stat(os.path.join(machine.folder, name)).st_mode) == 0o644
@@ -126,7 +123,7 @@ def test_in_and_out(perdure: Perdure, machine: Machine) -> None:
     os.unlink(machine.record)
     assert states(perdure.ok("service", "uninstall", "--json", env=machine.env)) == dict.fromkeys(UNITS, "removed")
     assert machine.asked() == [
-        "systemctl --user disable --now perdure-save.timer",
+        "systemctl --user disable --now perdure-up.service",
         "systemctl --user disable perdure-restore.service",
         "systemctl --user daemon-reload",
     ]
@@ -138,19 +135,83 @@ def test_in_and_out(perdure: Perdure, machine: Machine) -> None:
 
 
 @LINUX
-def test_what_the_unit_runs_runs(perdure: Perdure, machine: Machine, private_home: PrivateHome) -> None:
+def test_what_the_unit_runs_runs(
+    perdure: Perdure, machine: Machine, private_home: PrivateHome, tmux: TmuxServer
+) -> None:
     perdure.ok("service", "install", env=machine.env)
-    save = machine.read("perdure-save.service")
-    assert f'Environment="PERDURE_STATE_DIR={private_home.state}"' in save
-    assert f'Environment="TMUX_TMPDIR={private_home.sockets}"' in save
-    line = next(line for line in save.splitlines() if line.startswith("ExecStart="))
+    unit = machine.read("perdure-up.service")
+    assert f'Environment="PERDURE_STATE_DIR={private_home.state}"' in unit
+    assert f'Environment="TMUX_TMPDIR={private_home.sockets}"' in unit
+    line = next(line for line in unit.splitlines() if line.startswith("ExecStart="))
     words = [word.strip('"') for word in line.removeprefix("ExecStart=").split('" "')]
+    tmux.run("new-session", "-d", "-s", "one")
     # As a service: from another directory, with next to nothing in the environment.
     env = {"HOME": private_home.home, "PERDURE_STATE_DIR": private_home.state, "TMUX_TMPDIR": private_home.sockets}
     path = {"PATH": f"{machine.bin}:/usr/bin:/bin"}
-    ran = subprocess.run([*words, "--json"], env=env | path, cwd="/", capture_output=True, check=True)
-    told = [each["socket"] for each in msgspec.json.decode(ran.stdout)["servers"]]
-    assert told == [os.path.join(private_home.sockets, f"tmux-{os.geteuid()}", "default")]
+    assert only_json(perdure.ok("service", "status", "--json", env=machine.env))["daemon"] is None
+    with subprocess.Popen([*words, "--json"], env=env | path, cwd="/", stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert msgspec.json.decode(process.stdout.readline())["watching"]["panes"] == 1
+        daemon = only_json(perdure.ok("service", "status", "--json", env=machine.env))["daemon"]
+        assert (daemon["servers"], daemon["panes"], daemon["problem"]) == (1, 1, None)
+        assert "daemon: watching 1 pane of 1 server, started" in perdure.ok("service", "status", env=machine.env).out
+        process.terminate()
+        assert process.wait(60) == 0
+    assert "daemon: nobody watches" in perdure.ok("service", "status", env=machine.env).out
+    assert history(perdure)[0]["panes"] == 1
+
+
+def of_an_earlier_version(name: str) -> str:
+    """A unit as it was written then: known by its mark, whatever else it says."""
+    text = f"# Written by perdure, sum=00000000. To change it: systemctl --user edit {name}\n[Unit]\nDescription=x\n"
+    return text.replace("00000000", digest_of(text.encode(), 4))
+
+
+@LINUX
+def test_the_timer_of_earlier_versions_gives_way(perdure: Perdure, machine: Machine) -> None:
+    for name in EARLIER:
+        machine.write(name, of_an_earlier_version(name))
+    wants = os.path.join(machine.folder, "timers.target.wants")
+    os.mkdir(wants)
+    os.symlink(os.path.join(machine.folder, EARLIER[0]), os.path.join(wants, EARLIER[0]))
+    ran = perdure.ok("service", "install", "--json", env=machine.env)
+    assert states(ran) == {**dict.fromkeys(UNITS, "written"), **dict.fromkeys(EARLIER, "removed")}
+    assert sorted(os.listdir(machine.folder)) == sorted(UNITS)
+    # The timer goes only when something else saves.
+    assert machine.asked()[2:] == [
+        "systemctl --user restart perdure-up.service",
+        "systemctl --user disable --now perdure-save.timer",
+        "systemctl --user daemon-reload",
+    ]
+
+
+@LINUX
+def test_what_saves_is_not_taken_out_before_something_else_does(perdure: Perdure, machine: Machine) -> None:
+    machine.put("systemctl", NO_BUS)
+    for name in EARLIER:
+        machine.write(name, of_an_earlier_version(name))
+    ran = perdure("service", "install", "--json", env=machine.env)
+    assert ran.code == 4
+    assert "No medium found" in sentence(ran)
+    assert sorted(os.listdir(machine.folder)) == sorted((*UNITS, *EARLIER))
+    ran = perdure("service", "status", "--json", env=machine.env)
+    assert ran.code == 4
+    assert "perdure-save.timer, perdure-save.service is still there" in sentence(ran)
+    # Removing everything is removing them too.
+    perdure("service", "uninstall", env=machine.env)
+    assert os.listdir(machine.folder) == []
+
+
+@LINUX
+def test_an_edited_timer_of_earlier_versions_is_left_and_named(perdure: Perdure, machine: Machine) -> None:
+    machine.write(EARLIER[0], of_an_earlier_version(EARLIER[0]) + "# mine\n")
+    machine.write(EARLIER[1], "[Unit]\nDescription=mine\n")
+    ran = perdure("service", "install", "--json", env=machine.env)
+    assert ran.code == 4
+    assert f"{machine.folder}/perdure-save.timer; it saves beside the daemon" in sentence(ran)
+    assert sorted(os.listdir(machine.folder)) == sorted((*UNITS, *EARLIER))
+    assert perdure("service", "uninstall", env=machine.env).code == 4
+    assert sorted(os.listdir(machine.folder)) == sorted(EARLIER)
 
 
 @LINUX
@@ -187,7 +248,7 @@ def test_without_systemd_the_files_are_written_and_the_rest_is_said(
     }
     ran = perdure("service", "uninstall", env=machine.env)
     assert ran.code == 4
-    assert "systemctl --user stop perdure-save.timer" in sentence(ran)
+    assert "systemctl --user stop perdure-up.service" in sentence(ran)
     assert os.listdir(machine.folder) == []
 
 
@@ -203,10 +264,9 @@ def test_status(perdure: Perdure, machine: Machine) -> None:
         each["name"]: each for each in only_json(perdure.ok("service", "status", "--json", env=machine.env))["units"]
     }
     assert {each["state"] for each in units.values()} == {"installed"}
-    timer, save = units["perdure-save.timer"], units["perdure-save.service"]
-    assert (timer["enabled"], timer["active"]) == (True, True)
-    assert timer["next_run"] > save["last_run"]
-    assert save["result"] == "success"
+    up = units["perdure-up.service"]
+    assert (up["enabled"], up["active"], up["result"]) == (True, True, "success")
+    assert up["last_run"] is not None
     assert units["perdure-restore.service"]["last_run"] is None
     ran = perdure.ok("service", "status", env=machine.env)
     assert "linger: off" in ran.out
@@ -214,8 +274,7 @@ def test_status(perdure: Perdure, machine: Machine) -> None:
     # From another state directory other units would be written.
     elsewhere = {**machine.env, "PERDURE_STATE_DIR": "/elsewhere"}
     found = states(perdure.ok("service", "status", "--json", env=elsewhere))
-    assert found["perdure-save.service"] == "outdated"
-    assert found["perdure-save.timer"] == "installed"
+    assert found == dict.fromkeys(UNITS, "outdated")
 
     os.unlink(os.path.join(machine.folder, "perdure-restore.service"))
     ran = perdure("service", "status", env=machine.env)
@@ -226,29 +285,29 @@ def test_status(perdure: Perdure, machine: Machine) -> None:
 @LINUX
 def test_files_of_others_are_left(perdure: Perdure, machine: Machine) -> None:
     mine = "[Unit]\nDescription=mine\n"
-    machine.write("perdure-save.timer", mine)
+    machine.write("perdure-up.service", mine)
     ran = perdure("service", "install", env=machine.env)
     assert ran.code == 6
-    assert f"{machine.folder}/perdure-save.timer was not written by perdure" in sentence(ran)
-    assert os.listdir(machine.folder) == ["perdure-save.timer"]
+    assert f"{machine.folder}/perdure-up.service was not written by perdure" in sentence(ran)
+    assert os.listdir(machine.folder) == ["perdure-up.service"]
     ran = perdure("service", "uninstall", env=machine.env)
     assert ran.code == 6
-    assert machine.read("perdure-save.timer") == mine
+    assert machine.read("perdure-up.service") == mine
     assert machine.asked() == []
 
-    os.unlink(os.path.join(machine.folder, "perdure-save.timer"))
+    os.unlink(os.path.join(machine.folder, "perdure-up.service"))
     perdure.ok("service", "install", env=machine.env)
-    edited = machine.read("perdure-save.timer").replace("1min", "5min")
-    machine.write("perdure-save.timer", edited)
+    edited = machine.read("perdure-up.service").replace("RestartSec=1", "RestartSec=5")
+    machine.write("perdure-up.service", edited)
     ran = perdure("service", "install", env=machine.env)
     assert ran.code == 6
     assert "was edited" in sentence(ran)
-    assert states(perdure.ok("service", "status", "--json", env=machine.env))["perdure-save.timer"] == "edited"
+    assert states(perdure.ok("service", "status", "--json", env=machine.env))["perdure-up.service"] == "edited"
     ran = perdure("service", "uninstall", "--json", env=machine.env)
     assert ran.code == 4
-    assert states(ran)["perdure-save.timer"] == "left"
-    assert os.listdir(machine.folder) == ["perdure-save.timer"]
-    assert machine.read("perdure-save.timer") == edited
+    assert states(ran)["perdure-up.service"] == "left"
+    assert os.listdir(machine.folder) == ["perdure-up.service"]
+    assert machine.read("perdure-up.service") == edited
 
 
 @LINUX
@@ -262,7 +321,7 @@ def test_a_password_is_never_written(perdure: Perdure, machine: Machine) -> None
     assert not os.path.exists(machine.folder)
     # What is there can be looked at and removed all the same.
     perdure.ok("service", "install", env=machine.env)
-    assert states(perdure.ok("service", "status", "--json", env=env))["perdure-save.service"] == "outdated"
+    assert states(perdure.ok("service", "status", "--json", env=env))["perdure-up.service"] == "outdated"
     perdure.ok("service", "uninstall", env=env)
     assert os.listdir(machine.folder) == []
 
@@ -277,7 +336,7 @@ def test_printing_changes_nothing(perdure: Perdure, machine: Machine) -> None:
     assert "# /etc/systemd/system/perdure-restore.service\n" in printed
     told = only_json(perdure.ok("service", "install", "--print", "--platform", "macos", "--json", env=machine.env))
     assert told["platform"] == "macos"
-    assert [each["name"] for each in told["units"]] == ["perdure.save.plist", "perdure.restore.plist"]
+    assert [each["name"] for each in told["units"]] == ["perdure.up.plist", "perdure.restore.plist"]
     assert all(each["text"].startswith("<?xml") for each in told["units"])
 
 
@@ -319,6 +378,6 @@ def test_the_system_is_for_root(machine: Machine, private_home: PrivateHome) -> 
 
 def test_what_the_units_run_exists(perdure: Perdure) -> None:
     printed = perdure.ok("service", "install", "--print", "--system", "--platform", "linux").out
-    for verb in ("save", "restore"):
+    for verb in ("up", "restore"):
         assert f'"{verb}" "--all-users"' in printed
         assert "--all-users" in perdure.ok(verb, "--help").out

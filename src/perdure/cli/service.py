@@ -1,4 +1,4 @@
-"""`perdure service`: save every minute and bring everything back at boot, by systemd or launchd."""
+"""`perdure service`: watch and save from login or boot on, and bring everything back, by systemd or launchd."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from functools import partial
 from msgspec import Struct
 
 import perdure
-from perdure.cli.render import age, local, print_json, print_table, printable
+from perdure.cli.daemon_status import DaemonStatus, daemon_status
+from perdure.cli.render import age, print_json, print_table, printable
 from perdure.errors import NotFound, Refused, UsageError
 from perdure.host import service, units
 from perdure.host.clock import now
+from perdure.host.places import state_dir
 from perdure.host.service import Found
 from perdure.host.service_manager import Manager, Standing, linger, manager, run_program
 from perdure.host.unit_program import Program, program
@@ -53,6 +55,13 @@ class Answer(Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
+class StatusAnswer(Answer, frozen=True, kw_only=True):
+    """What `status --json` prints."""
+
+    #: What the daemon says of itself, whoever started it; None when there is none.
+    daemon: DaemonStatus | None
+
+
 class Scene:
     """Which units are meant, and where they go."""
 
@@ -73,6 +82,10 @@ class Scene:
     def names(self) -> tuple[UnitFile, ...]:
         """Return the units, as far as their names go: for when it matters little, or cannot be said, what they hold."""
         return units.units(self.platform, Program(words=("perdure",), environment={}), system=self.system, home="/")
+
+    def earlier(self) -> tuple[UnitFile, ...]:
+        """Return the units of earlier versions."""
+        return units.earlier_units(self.platform)
 
     def manager(self) -> Manager:
         """Return what runs them."""
@@ -134,14 +147,36 @@ def _install(scene: Scene, *, as_json: bool) -> int:
         service.refuse_what_others_can_change((sys.argv[0], sys.executable, perdure.__file__))
     found = service.install(scene.units(), scene.directory, partial(write_atomically, mode=0o644))
     changed = [each.unit.name for each in found if each.state is not FileState.INSTALLED]
-    problem = scene.manager().start(changed)
+    acting = scene.manager()
+    problem = acting.start(changed)
+    before: list[Found] = []
+    if problem is None:
+        # Only now that something else saves.
+        before, problem = _take_out_earlier(scene, acting)
     lingers = scene.linger()
-    shown = _shown(found, {FileState.INSTALLED: "unchanged"}, "written")
+    shown = [*_shown(found, {FileState.INSTALLED: "unchanged"}, "written"), *_shown(before, {}, "removed")]
     _report(scene.answer(shown, linger=lingers, problem=problem), as_json=as_json)
     if not as_json:
         for hint in _hints(scene, lingers):
             print(hint)
     return _PARTLY if problem else 0
+
+
+def _take_out_earlier(scene: Scene, acting: Manager) -> tuple[list[Found], str | None]:
+    """Remove the units of earlier versions; return those that were, and the sentence for what is left of them."""
+    found = service.look(scene.earlier(), scene.directory)
+    ours = [each for each in found if each.state in _OURS]
+    problem = None
+    if ours:
+        problem = acting.stop([each.unit.name for each in ours])
+        service.remove(ours)
+        problem = problem or acting.forget()
+    edited = ", ".join(each.path for each in found if each.state is FileState.EDITED)
+    if edited and not problem:
+        problem = (
+            f"Of an earlier version, edited and left as it is: {edited}; it saves beside the daemon until deleted."
+        )
+    return ours, problem
 
 
 def _hints(scene: Scene, lingers: bool | None) -> list[str]:
@@ -160,7 +195,7 @@ def _hints(scene: Scene, lingers: bool | None) -> list[str]:
 
 
 def _uninstall(scene: Scene, *, as_json: bool) -> int:
-    found = service.look(scene.names(), scene.directory)
+    found = service.look((*scene.names(), *scene.earlier()), scene.directory)
     ours = [each for each in found if each.state in _OURS]
     left = [each for each in found if each.state not in (*_OURS, FileState.MISSING)]
     problem = None
@@ -207,7 +242,6 @@ class UnitStatus(Struct, frozen=True, kw_only=True):
     active: bool | None
     result: str | None
     last_run: datetime | None
-    next_run: datetime | None
 
 
 def _status(scene: Scene, *, as_json: bool) -> int:
@@ -221,11 +255,22 @@ def _status(scene: Scene, *, as_json: bool) -> int:
     standings = scene.manager().standings(at) if is_there else {}
     rows = [_status_of(each, standings.get(each.unit.name, Standing())) for each in found]
     lingers = scene.linger()
-    problem = _missing(rows)
+    problem = _missing(rows) or _left_over(scene)
+    daemon = daemon_status(state_dir(os.environ, scene.me.home))
     if as_json:
-        print_json(scene.answer(rows, linger=lingers, problem=problem))
+        print_json(
+            StatusAnswer(
+                platform=scene.platform,
+                system=scene.system,
+                units=rows,
+                linger=lingers,
+                problem=problem,
+                daemon=daemon,
+            )
+        )
     else:
         _print_status(rows, at)
+        print(f"daemon: {daemon.sentence(at) if daemon else 'nobody watches'}")
         if lingers is not None:
             print(f"linger: {'on' if lingers else 'off'}")
     if problem:
@@ -233,6 +278,13 @@ def _status(scene: Scene, *, as_json: bool) -> int:
     if not problem:
         return 0
     return NotFound.exit_code if all(row.state is FileState.MISSING for row in rows) else _PARTLY
+
+
+def _left_over(scene: Scene) -> str | None:
+    """Return the sentence when units of an earlier version still save."""
+    found = service.look(scene.earlier(), scene.directory)
+    names = ", ".join(each.unit.name for each in found if each.state in (*_OURS, FileState.EDITED))
+    return f"Of an earlier version, {names} is still there; `perdure service install` takes it out." if names else None
 
 
 def _missing(rows: Sequence[UnitStatus]) -> str | None:
@@ -253,7 +305,6 @@ def _status_of(found: Found, standing: Standing) -> UnitStatus:
         active=standing.active,
         result=standing.result,
         last_run=standing.last_run,
-        next_run=standing.next_run,
     )
 
 
@@ -268,10 +319,9 @@ def _print_status(rows: Sequence[UnitStatus], at: datetime) -> None:
             said(row.enabled),
             said(row.active),
             f"{age(row.last_run, at)}, {row.result}" if row.last_run else None,
-            local(row.next_run) if row.next_run else None,
             row.path,
         )
         for row in rows
     ]
-    columns = ("unit", "file", "enabled", "active", "last run", "next run", "path")
-    print_table(columns, cells, whole=("unit", "file"), spare=("path", "next run"))
+    columns = ("unit", "file", "enabled", "active", "started", "path")
+    print_table(columns, cells, whole=("unit", "file"), spare=("path",))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import subprocess
 import time
@@ -13,24 +12,12 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
-from perdure.host.units import RESTORE_AGENT, RESTORE_SERVICE, SAVE_AGENT, SAVE_SERVICE, SAVE_TIMER
+from perdure.host.units import RESTORE_AGENT, RESTORE_SERVICE, SAVE_AGENT, SAVE_TIMER, UP_AGENT, UP_SERVICE
 
-#: Seconds. Starting the timer starts the first save, but does not wait for it.
+#: Seconds. The daemon ends within fifteen when it is started again.
 _PATIENCE = 60
-_SHOWN = "Id,LoadState,UnitFileState,ActiveState,Result,ExecMainStartTimestampMonotonic,NextElapseUSecMonotonic"
-#: Microseconds, as `systemctl show` writes lengths of time.
-_SPANS = {
-    "y": 31_557_600_000_000,
-    "month": 2_629_800_000_000,
-    "w": 604_800_000_000,
-    "d": 86_400_000_000,
-    "h": 3_600_000_000,
-    "min": 60_000_000,
-    "s": 1_000_000,
-    "ms": 1000,
-    "us": 1,
-}
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(y|month|w|d|h|min|s|ms|us)")
+_SHOWN = "Id,LoadState,UnitFileState,ActiveState,SubState,Result,ExecMainStartTimestampMonotonic"
+_RUNS = ("active", "activating", "reloading")
 
 
 class Answer(NamedTuple):
@@ -52,8 +39,8 @@ class Standing(Struct, frozen=True, kw_only=True):
     active: bool | None = None
     #: systemd's word for how the last run ended: `success`, `exit-code`, `oom-kill`, …
     result: str | None = None
+    #: When it was last started.
     last_run: datetime | None = None
-    next_run: datetime | None = None
 
 
 class Manager(Protocol):
@@ -107,23 +94,25 @@ class Systemd:
         self._run = run
 
     def start(self, changed: Sequence[str]) -> str | None:
-        """Enable both; the restore only from the next start of the manager on, for what runs now is there."""
+        """Enable both, and start the daemon, again if it runs: it may be of an earlier version.
+
+        The restore comes only with the next start of the manager: what runs now is there.
+        """
         commands = [
             (*self._systemctl, "daemon-reload"),
-            (*self._systemctl, "enable", RESTORE_SERVICE),
-            (*self._systemctl, "enable", "--now", SAVE_TIMER),
+            (*self._systemctl, "enable", RESTORE_SERVICE, UP_SERVICE),
+            (*self._systemctl, "restart", UP_SERVICE),
         ]
         return _all(self._run, commands, "The units are written but do not run")
 
     def stop(self, present: Sequence[str]) -> str | None:
-        """Disable both. The restore is not stopped: tmux servers live in it."""
-        commands = []
-        if SAVE_TIMER in present:
-            commands.append((*self._systemctl, "disable", "--now", SAVE_TIMER))
+        """Disable all. The restore is not stopped: tmux servers live in it."""
+        ending = [name for name in (UP_SERVICE, SAVE_TIMER) if name in present]
+        commands = [(*self._systemctl, "disable", "--now", name) for name in ending]
         if RESTORE_SERVICE in present:
             commands.append((*self._systemctl, "disable", RESTORE_SERVICE))
         # What is no longer there cannot be disabled, only stopped; the links are removed with the files.
-        later = [(*self._systemctl, "stop", SAVE_TIMER), (*self._systemctl, "daemon-reload")]
+        later = [*((*self._systemctl, "stop", name) for name in ending), (*self._systemctl, "daemon-reload")]
         return _all(self._run, commands, "The units are removed but may still run", later)
 
     def forget(self) -> str | None:
@@ -131,8 +120,8 @@ class Systemd:
         return _all(self._run, [(*self._systemctl, "daemon-reload")], "The units are removed but still loaded")
 
     def standings(self, now: datetime) -> Mapping[str, Standing]:
-        """Ask for all three at once."""
-        answer = self._run((*self._systemctl, "show", "-p", _SHOWN, SAVE_TIMER, SAVE_SERVICE, RESTORE_SERVICE))
+        """Ask for both at once."""
+        answer = self._run((*self._systemctl, "show", "-p", _SHOWN, UP_SERVICE, RESTORE_SERVICE))
         if answer.status != 0:
             return {}
         found = {}
@@ -149,28 +138,15 @@ def _standing(values: Mapping[str, str], now: datetime, ticks: float) -> Standin
         return Standing(enabled=False, active=False)
     ran = values.get("ExecMainStartTimestampMonotonic", "")
     started = int(ran) if ran.isascii() and ran.isdigit() else 0
-    next_run = span(values.get("NextElapseUSecMonotonic", ""))
-
-    def moment(microseconds: float) -> datetime:
-        return now + timedelta(seconds=microseconds / 1_000_000 - ticks)
-
     state = values.get("UnitFileState")
+    # Between two attempts it counts as activating, and nothing runs.
+    runs = values.get("SubState") != "auto-restart" and values.get("ActiveState") in _RUNS
     return Standing(
         enabled=state.startswith("enabled") if state else None,
-        active=values["ActiveState"] in ("active", "activating", "reloading") if values.get("ActiveState") else None,
+        active=runs if values.get("ActiveState") else None,
         result=values.get("Result") or None,
-        last_run=moment(started) if started else None,
-        next_run=moment(next_run) if next_run else None,
+        last_run=now + timedelta(seconds=started / 1_000_000 - ticks) if started else None,
     )
-
-
-def span(text: str) -> float | None:
-    """Return the microseconds of a length of time such as `1h 2min 3.5s`; None for `infinity` and what is none."""
-    words = text.split()
-    parts = [_SPAN.fullmatch(word) for word in words]
-    if not parts or None in parts:
-        return None
-    return sum(float(part[1]) * _SPANS[part[2]] for part in parts if part)
 
 
 class Launchd:
@@ -182,24 +158,24 @@ class Launchd:
         self._run = run
 
     def start(self, changed: Sequence[str]) -> str | None:
-        """Load the save. The restore is loaded with the next login: loading it runs it, and what runs now is there."""
-        save = f"{self._domain}/{SAVE_AGENT}"
-        file = f"{SAVE_AGENT}.plist"
+        """Load the daemon, or start it again. The restore comes with the next login: what runs now is there."""
+        up = f"{self._domain}/{UP_AGENT}"
+        file = f"{UP_AGENT}.plist"
         restore = f"{self._domain}/{RESTORE_AGENT}"
-        commands: list[tuple[str, ...]] = [("launchctl", "enable", restore), ("launchctl", "enable", save)]
-        if self._is_loaded(SAVE_AGENT):
-            if file not in changed:
-                return _all(self._run, commands, "The jobs are written but not enabled")
-            commands.append(("launchctl", "bootout", save))
+        commands: list[tuple[str, ...]] = [("launchctl", "enable", restore), ("launchctl", "enable", up)]
+        if self._is_loaded(UP_AGENT) and file not in changed:
+            commands.append(("launchctl", "kickstart", "-k", up))
+            return _all(self._run, commands, "The jobs are written but do not run")
+        if self._is_loaded(UP_AGENT):
+            commands.append(("launchctl", "bootout", up))
         commands.append(("launchctl", "bootstrap", self._domain, os.path.join(self._directory, file)))
         return _all(self._run, commands, "The jobs are written but do not run")
 
     def stop(self, present: Sequence[str]) -> str | None:
-        """Unload the save. The restore is left: it has run, and goes with the next login."""
-        if f"{SAVE_AGENT}.plist" not in present or not self._is_loaded(SAVE_AGENT):
-            return None
-        command = ("launchctl", "bootout", f"{self._domain}/{SAVE_AGENT}")
-        return _all(self._run, [command], "The job could not be unloaded")
+        """Unload what runs. The restore is left: it has run, and goes with the next login."""
+        running = [label for label in (UP_AGENT, SAVE_AGENT) if f"{label}.plist" in present and self._is_loaded(label)]
+        commands = [("launchctl", "bootout", f"{self._domain}/{label}") for label in running]
+        return _all(self._run, commands, "The job could not be unloaded")
 
     def forget(self) -> str | None:
         """Nothing: launchd keeps no list of files."""
@@ -207,7 +183,7 @@ class Launchd:
 
     def standings(self, now: datetime) -> Mapping[str, Standing]:
         """Say which are loaded; launchd does not tell when they ran."""
-        loaded = {label: self._is_loaded(label) for label in (SAVE_AGENT, RESTORE_AGENT)}
+        loaded = {label: self._is_loaded(label) for label in (UP_AGENT, RESTORE_AGENT)}
         return {f"{label}.plist": Standing(active=is_loaded) for label, is_loaded in loaded.items()}
 
     def _is_loaded(self, label: str) -> bool | None:

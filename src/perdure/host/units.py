@@ -14,8 +14,10 @@ from perdure.host.unit_program import Program
 from perdure.model.digest import digest_of
 
 PLATFORMS = ("linux", "macos")
-SAVE_SERVICE, SAVE_TIMER, RESTORE_SERVICE = "perdure-save.service", "perdure-save.timer", "perdure-restore.service"
-SAVE_AGENT, RESTORE_AGENT = "perdure.save", "perdure.restore"
+UP_SERVICE, RESTORE_SERVICE = "perdure-up.service", "perdure-restore.service"
+UP_AGENT, RESTORE_AGENT = "perdure.up", "perdure.restore"
+#: What saved every minute in earlier versions; the daemon does that now.
+SAVE_SERVICE, SAVE_TIMER, SAVE_AGENT = "perdure-save.service", "perdure-save.timer", "perdure.save"
 
 _MARK = re.compile(r"^(?P<before>(?:# |<!-- )Written by perdure, sum=)(?P<sum>[0-9a-f]{8})", re.MULTILINE)
 _BLANK = "0" * 8
@@ -24,41 +26,38 @@ _PLAIN_PROGRAM = re.compile(r"""/[^'"\\$]*[^'"\\$/]""")
 #: Runs what follows; the words are arguments and never part of the text.
 _THROUGH_SHELL = ("/bin/sh", "-c", 'exec "$@"', "perdure")
 
-_SAVE = """\
+_UP = """\
 [Unit]
-Description=Save tmux sessions and agent conversations
+Description=Watch tmux sessions and agents, and save what changes
 # A restore that is at work comes first: half a machine is not what anybody wants kept.
 After=perdure-restore.service
+# Never give up: what nobody watches is not saved.
+StartLimitIntervalSec=0
 
 [Service]
-Type=oneshot
+Type=exec
 {program}
-# Ends perdure alone, and nothing that was started meanwhile.
+ExecReload=/bin/sh -c 'kill -HUP "$$MAINPID"'
+Restart=always
+RestartSec=1
+# A wrong configuration, a store that cannot be used, another perdure that already watches: not gone within a second.
+ExecStopPost=/bin/sh -c 'case "$$EXIT_STATUS" in 2|5|6) sleep 10 ;; esac'
+# Told to end, it saves once more.
+TimeoutStopSec=15
+# Ends perdure alone. A tmux server it has brought back gets a scope of its own; where that cannot be done, it lives on
+# in this unit, and so do all agents in it.
 KillMode=process
-# Memory that runs out is no reason to give up what can still be saved.
+# Memory that runs out is no reason to end what watches, nor a server that may be in here. No OOMScoreAdjust=: what is
+# brought back would inherit it, and everything else on the machine be killed first.
 OOMPolicy=continue
-# A save that hangs would keep all later ones from starting.
-TimeoutStartSec=10min
-# Once a minute is too often for the journal; what goes wrong is kept.
+ManagedOOMPreference=avoid
+TasksMax=infinity
+# Complaints come on the other stream, and nothing else does.
 StandardOutput=null
 SyslogLevel=warning
-LogLevelMax=notice
-"""
-
-_TIMER = """\
-[Unit]
-Description=Save tmux sessions and agent conversations every minute
-
-[Timer]
-# Since the service manager came up; after that, since the last save. Persistent= is for times of the day: what was
-# missed while the machine was off cannot be saved any more.
-OnStartupSec=1min
-OnUnitActiveSec=1min
-# Left alone it is a minute, which makes two minutes of one.
-AccuracySec=5s
 
 [Install]
-WantedBy=timers.target
+WantedBy={target}
 """
 
 _RESTORE = """\
@@ -89,7 +88,7 @@ WantedBy={target}
 _USER_ORDER = """\
 # A login does not wait for this. With linger it runs when the machine starts, before anybody can attach; without,
 # beside the first login. Sessions that somebody makes meanwhile are left as they are.
-# Saves wait for it no longer than that. It ends the waiting only: the restore goes on.
+# The daemon waits for it no longer than that. It ends the waiting only: the restore goes on.
 JobRunningTimeoutSec=5min
 """
 
@@ -101,7 +100,7 @@ After=remote-fs.target nss-user-lookup.target systemd-user-sessions.service
 # Before anybody can attach: these are what people come in through.
 Wants=getty-pre.target
 Before=getty-pre.target ssh.service sshd.service display-manager.service
-# Nobody waits longer than that at the login, and no save does. It ends the waiting only: the restore goes on.
+# Nobody waits longer than that at the login, nor does the daemon. It ends the waiting only: the restore goes on.
 JobRunningTimeoutSec=30s
 """
 
@@ -131,6 +130,12 @@ def units(platform: str, program: Program, *, system: bool, home: str) -> tuple[
         logs = "/var/log" if system else os.path.join(home, "Library", "Logs")
         return _launchd_units(program, system=system, log=os.path.join(logs, "perdure.log"))
     return _systemd_units(program, system=system)
+
+
+def earlier_units(platform: str) -> tuple[UnitFile, ...]:
+    """Return the units earlier versions wrote and this one does not, as far as their names go."""
+    names = (f"{SAVE_AGENT}.plist",) if platform == "macos" else (SAVE_TIMER, SAVE_SERVICE)
+    return tuple(UnitFile(name=name, text=_NO_LONGER) for name in names)
 
 
 def directory(platform: str, *, system: bool, home: str, config_home: str = "") -> str:
@@ -183,12 +188,12 @@ def _systemd_units(program: Program, *, system: bool) -> tuple[UnitFile, ...]:
         lines = [f"Environment={assignment(*each)}" for each in program.environment.items()]
         return "\n".join([f"ExecStart={exec_start((*program.words, name, *everybody))}", *lines])
 
-    restore = _RESTORE.format(
-        order=_SYSTEM_ORDER if system else _USER_ORDER,
-        target="multi-user.target" if system else "default.target",
-        program=command("restore"),
-    )
-    texts = {SAVE_SERVICE: _SAVE.format(program=command("save")), SAVE_TIMER: _TIMER, RESTORE_SERVICE: restore}
+    target = "multi-user.target" if system else "default.target"
+    order = _SYSTEM_ORDER if system else _USER_ORDER
+    texts = {
+        UP_SERVICE: _UP.format(target=target, program=command("up")),
+        RESTORE_SERVICE: _RESTORE.format(order=order, target=target, program=command("restore")),
+    }
     systemctl = "systemctl" if system else "systemctl --user"
     return tuple(
         UnitFile(name=name, text=_stamped(f"# {_MARKED}. To change it: {systemctl} edit {name}\n{text}"))
@@ -215,14 +220,17 @@ def _launchd_units(program: Program, *, system: bool, log: str) -> tuple[UnitFil
         return UnitFile(name=f"{label}.plist", text=text)
 
     return (
-        # The first time a minute after it was loaded, when the restore has begun: launchd knows no other order.
-        job(SAVE_AGENT, "save", StartInterval=60, ProcessType="Background"),
-        # What runs in the panes inherits how this is treated, so not as something in the background.
+        # launchd knows no order. Until the restore has made the first server there is nothing to save; after that, what
+        # is not back yet is found in the snapshot before. Neither is to be treated as something in the background:
+        # what runs in panes that are brought back inherits that.
+        job(UP_AGENT, "up", RunAtLoad=True, KeepAlive=True, ExitTimeOut=15, ProcessType="Interactive"),
         job(RESTORE_AGENT, "restore", RunAtLoad=True, ProcessType="Interactive"),
     )
 
 
 _MARKED = f"Written by perdure, sum={_BLANK}"
+#: What no file holds: whatever lies in the place of such a unit is from before.
+_NO_LONGER = "\0"
 
 
 def _stamped(text: str) -> str:

@@ -8,10 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from perdure.host.service_manager import Answer, Launchd, Standing, Systemd, linger, run_program, span
+from perdure.host.service_manager import Answer, Launchd, Standing, Systemd, linger, run_program
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 DONE = Answer(0, "", "")
@@ -30,13 +28,13 @@ class Recorder:
 
 
 @pytest.mark.parametrize(("system", "begin"), [(False, "systemctl --user"), (True, "systemctl")])
-def test_starting_enables_both_and_starts_the_timer_alone(system: bool, begin: str) -> None:
+def test_starting_enables_both_and_starts_the_daemon_alone(system: bool, begin: str) -> None:
     run = Recorder()
-    assert Systemd(system, run).start(["perdure-save.timer"]) is None
+    assert Systemd(system, run).start(["perdure-up.service"]) is None
     assert run.asked == [
         f"{begin} daemon-reload",
-        f"{begin} enable perdure-restore.service",
-        f"{begin} enable --now perdure-save.timer",
+        f"{begin} enable perdure-restore.service perdure-up.service",
+        f"{begin} restart perdure-up.service",
     ]
 
 
@@ -45,60 +43,65 @@ def test_what_could_not_be_done_comes_with_the_line_that_does_it() -> None:
     problem = Systemd(False, run).start([])
     assert problem is not None
     assert "Access denied; run later: systemctl --user daemon-reload && " in problem
-    assert problem.endswith("systemctl --user enable --now perdure-save.timer")
+    assert problem.endswith("systemctl --user restart perdure-up.service")
     silent = Recorder(enable=Answer(7, "", ""))
-    assert "systemctl enable perdure-restore.service ended with 7;" in (Systemd(True, silent).start([]) or "")
+    assert "systemctl enable perdure-restore.service perdure-up.service ended with 7;" in (
+        Systemd(True, silent).start([]) or ""
+    )
 
 
 def test_stopping_never_stops_the_unit_that_tmux_lives_in() -> None:
     run = Recorder()
-    assert Systemd(False, run).stop(["perdure-save.service", "perdure-save.timer", "perdure-restore.service"]) is None
+    assert Systemd(False, run).stop(["perdure-up.service", "perdure-restore.service"]) is None
     assert run.asked == [
-        "systemctl --user disable --now perdure-save.timer",
+        "systemctl --user disable --now perdure-up.service",
         "systemctl --user disable perdure-restore.service",
     ]
+    run = Recorder()
+    assert Systemd(False, run).stop(["perdure-save.service", "perdure-save.timer"]) is None
+    assert run.asked == ["systemctl --user disable --now perdure-save.timer"]
     run = Recorder()
     assert Systemd(False, run).stop(["perdure-save.service"]) is None
     assert run.asked == []
 
 
-# In the form of systemd 252: a paragraph for each unit, numbers that end in Monotonic as they are, lengths in words.
+# In the form of systemd 252: a paragraph for each unit, numbers that end in Monotonic as they are.
 SHOWN = """\
-Id=perdure-save.timer
+Id=perdure-up.service
 LoadState=loaded
-ActiveState=active
+ActiveState={active}
+SubState={sub}
 UnitFileState=enabled
-Result=success
-NextElapseUSecMonotonic={next}
-
-Id=perdure-save.service
-LoadState=loaded
-ActiveState=inactive
-UnitFileState=static
 Result=exit-code
 ExecMainStartTimestampMonotonic={last}
 
 Id=perdure-restore.service
 LoadState=not-found
 ActiveState=inactive
+SubState=dead
 UnitFileState=
 Result=success
 ExecMainStartTimestampMonotonic=0
 """
 
 
-def test_what_systemd_says_is_understood() -> None:
-    ticks = time.monotonic()
-    text = SHOWN.format(next=f"{ticks + 30:.6f}s", last=int((ticks - 20) * 1_000_000))
+@pytest.mark.parametrize(
+    ("active", "sub", "runs"),
+    [
+        ("active", "running", True),
+        ("activating", "start", True),
+        ("activating", "auto-restart", False),
+        ("deactivating", "stop-post", False),
+        ("inactive", "dead", False),
+    ],
+)
+def test_what_systemd_says_is_understood(active: str, sub: str, runs: bool) -> None:
+    text = SHOWN.format(active=active, sub=sub, last=int((time.monotonic() - 20) * 1_000_000))
     found = Systemd(False, Recorder(show=Answer(0, text, ""))).standings(NOW)
-    timer, save = found["perdure-save.timer"], found["perdure-save.service"]
-    assert (timer.enabled, timer.active, timer.last_run) == (True, True, None)
-    assert timer.next_run is not None
-    # On the clock of the answer, read a moment later.
-    assert NOW < timer.next_run <= NOW + timedelta(seconds=30)
-    assert (save.enabled, save.active, save.result, save.next_run) == (False, False, "exit-code", None)
-    assert save.last_run is not None
-    assert save.last_run <= NOW - timedelta(seconds=20)
+    up = found["perdure-up.service"]
+    assert (up.enabled, up.active, up.result) == (True, runs, "exit-code")
+    assert up.last_run is not None
+    assert up.last_run <= NOW - timedelta(seconds=20)
     assert found["perdure-restore.service"] == Standing(enabled=False, active=False)
 
 
@@ -107,37 +110,13 @@ def test_no_answer_is_not_taken_for_one(answer: Answer) -> None:
     assert Systemd(False, Recorder(show=answer)).standings(NOW) == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("1min 30s", 90e6),
-        ("1.5s", 1.5e6),
-        ("2h 3ms 4us", 7_200_003_004),
-        ("1month 1w 1d", 2_629_800e6 + 8 * 86_400e6),
-        ("1y", 31_557_600e6),
-        ("infinity", None),
-        ("", None),
-        ("1min soon", None),
-    ],
-)
-def test_lengths_of_time(text: str, expected: float | None) -> None:
-    assert span(text) == expected
-
-
-@given(st.text())
-def test_any_text_is_a_length_of_time_or_none(text: str) -> None:
-    found = span(text)
-    assert found is None or found >= 0
-
-
-def test_launchd_loads_the_save_and_leaves_the_restore_to_the_next_login() -> None:
+def test_launchd_loads_the_daemon_and_leaves_the_restore_to_the_next_login() -> None:
     run = Recorder(print=Answer(113, "", "Could not find service"))
-    assert Launchd(True, "/Library/LaunchDaemons", run).start(["perdure.save.plist"]) is None
-    assert run.asked == [
-        "launchctl print system/perdure.save",
+    assert Launchd(True, "/Library/LaunchDaemons", run).start(["perdure.up.plist"]) is None
+    assert [each for each in run.asked if "print" not in each] == [
         "launchctl enable system/perdure.restore",
-        "launchctl enable system/perdure.save",
-        "launchctl bootstrap system /Library/LaunchDaemons/perdure.save.plist",
+        "launchctl enable system/perdure.up",
+        "launchctl bootstrap system /Library/LaunchDaemons/perdure.up.plist",
     ]
 
 
@@ -145,21 +124,22 @@ def test_launchd_loads_again_only_what_has_changed() -> None:
     run = Recorder()
     Launchd(True, "/d", run).start([])
     assert not [each for each in run.asked if "boot" in each]
+    assert run.asked[-1] == "launchctl kickstart -k system/perdure.up"
     run = Recorder()
-    Launchd(True, "/d", run).start(["perdure.save.plist"])
-    assert run.asked[-2:] == [
+    Launchd(True, "/d", run).start(["perdure.up.plist"])
+    assert run.asked[-2:] == ["launchctl bootout system/perdure.up", "launchctl bootstrap system /d/perdure.up.plist"]
+
+
+def test_launchd_unloads_what_runs_and_not_the_restore() -> None:
+    run = Recorder()
+    assert Launchd(True, "/d", run).stop(["perdure.up.plist", "perdure.restore.plist", "perdure.save.plist"]) is None
+    assert [each for each in run.asked if "print" not in each] == [
+        "launchctl bootout system/perdure.up",
         "launchctl bootout system/perdure.save",
-        "launchctl bootstrap system /d/perdure.save.plist",
     ]
-
-
-def test_launchd_unloads_the_save_alone() -> None:
-    run = Recorder()
-    assert Launchd(True, "/d", run).stop(["perdure.save.plist", "perdure.restore.plist"]) is None
-    assert run.asked[1:] == ["launchctl bootout system/perdure.save"]
     gone = Answer(113, "", "")
     standings = Launchd(True, "/d", Recorder(print=gone)).standings(NOW)
-    assert standings == dict.fromkeys(("perdure.save.plist", "perdure.restore.plist"), Standing(active=False))
+    assert standings == dict.fromkeys(("perdure.up.plist", "perdure.restore.plist"), Standing(active=False))
 
 
 def test_linger(tmp_path: Path) -> None:

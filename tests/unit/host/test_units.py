@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import plistlib
 import re
+import shlex
 import shutil
+import signal
 import stat
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +20,7 @@ from hypothesis import strategies as st
 
 from perdure.errors import Refused
 from perdure.host.unit_program import Program, program
-from perdure.host.units import FileState, assignment, directory, exec_start, judge, units
+from perdure.host.units import FileState, assignment, directory, earlier_units, exec_start, judge, units
 
 PLAIN = Program(words=("/usr/bin/perdure",), environment={})
 SHELL = ["/bin/sh", "-c", 'exec "$@"', "perdure"]
@@ -113,7 +116,7 @@ def test_systemd_reads_them_as_they_are_meant(
     assert told.count(f"Environment: X={value}\n") >= 2, told
     ran = [unshown(line) for line in re.findall(r"Command Line: (.*)", told) if "perdure" in line]
     everybody = ["--all-users"] if system else []
-    for verb in ("save", "restore"):
+    for verb in ("up", "restore"):
         words = [path, verb, *everybody]
         escaped = [words[0], *words[1:]] if words in ran else [*SHELL, *words]
         assert [escaped[0], *(word.replace("$", "$$") for word in escaped[1:])] in ran, ran
@@ -146,36 +149,58 @@ def test_what_a_restore_starts_outlives_it(system: bool) -> None:
     assert restore["WantedBy"] == ("multi-user.target" if system else "default.target")
     before = ["getty-pre.target", "ssh.service", "sshd.service", "display-manager.service"] if system else []
     assert restore.get("Before", "").split() == before
-    save = settings(text_of("perdure-save.service", system=system))
-    assert save["KillMode"] == "process"
-    assert save["OOMPolicy"] == "continue"
-    assert save["After"] == "perdure-restore.service"
-    assert "WantedBy" not in save
-    assert save["ExecStart"].endswith('"--all-users"') == system
 
 
-def test_the_timer_is_every_minute() -> None:
-    timer = settings(text_of("perdure-save.timer"))
-    assert (timer["OnStartupSec"], timer["OnUnitActiveSec"], timer["AccuracySec"]) == ("1min", "1min", "5s")
+@pytest.mark.parametrize("system", [False, True])
+def test_the_daemon_comes_after_the_restore_and_always_comes_back(system: bool) -> None:
+    up = settings(text_of("perdure-up.service", system=system))
+    assert up["After"] == "perdure-restore.service"
+    assert up["WantedBy"] == ("multi-user.target" if system else "default.target")
+    assert up["ExecStart"].split() == ['"/usr/bin/perdure"', '"up"', *(['"--all-users"'] if system else [])]
+    assert (up["Restart"], up["RestartSec"], up["StartLimitIntervalSec"]) == ("always", "1", "0")
+    assert up["TimeoutStopSec"] == "15"
+    # A server it brought back may be in its unit, with every agent in it.
+    assert (up["KillMode"], up["OOMPolicy"], up["TasksMax"]) == ("process", "continue", "infinity")
+    # What it starts would inherit that.
+    assert "OOMScoreAdjust" not in up
+
+
+def test_reloading_sends_a_hangup() -> None:
+    words = shlex.split(settings(text_of("perdure-up.service"))["ExecReload"].replace("$$", "$"))
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        subprocess.run(words, env={"MAINPID": str(process.pid)}, check=True)
+        assert process.wait(60) == -signal.SIGHUP
+
+
+@pytest.mark.parametrize(("status", "rests"), [(0, False), (1, False), (2, True), (5, True), (6, True), (143, False)])
+def test_what_is_wrong_for_longer_is_not_tried_every_second(tmp_path: Path, status: int, rests: bool) -> None:
+    (tmp_path / "sleep").write_text('#!/bin/sh\necho "rests $1"\n')
+    (tmp_path / "sleep").chmod(0o755)
+    words = shlex.split(settings(text_of("perdure-up.service"))["ExecStopPost"].replace("$$", "$"))
+    env = {"EXIT_STATUS": str(status), "PATH": str(tmp_path)}
+    ran = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
+    # Less than it may take to end.
+    assert ran.stdout == ("rests 10\n" if rests else "")
 
 
 @given(st.lists(texts.filter(bool), min_size=1, max_size=3), st.dictionaries(st.sampled_from("ABC"), texts))
 def test_launchd_reads_exactly_these_words(words: list[str], environment: dict[str, str]) -> None:
     what = Program(words=tuple(words), environment=environment)
     for system in (False, True):
-        save, restore = units("macos", what, system=system, home="/Users/dev")
-        told = {unit.name: plistlib.loads(unit.text.encode()) for unit in (save, restore)}
+        up, restore = units("macos", what, system=system, home="/Users/dev")
+        told = {unit.name: plistlib.loads(unit.text.encode()) for unit in (up, restore)}
         for name, content in told.items():
             assert name == f"{content['Label']}.plist"
             assert content["AbandonProcessGroup"] is True
             assert content.get("EnvironmentVariables", {}) == environment
         everybody = ["--all-users"] if system else []
-        assert told["perdure.save.plist"]["ProgramArguments"] == [*words, "save", *everybody]
-        assert told["perdure.save.plist"]["StartInterval"] == 60
-        assert "RunAtLoad" not in told["perdure.save.plist"]
+        assert told["perdure.up.plist"]["ProgramArguments"] == [*words, "up", *everybody]
+        assert told["perdure.up.plist"]["KeepAlive"] is True
+        assert told["perdure.up.plist"]["ExitTimeOut"] == 15
         assert told["perdure.restore.plist"]["ProgramArguments"] == [*words, "restore", *everybody]
         assert told["perdure.restore.plist"]["RunAtLoad"] is True
-        assert judge(save.text.replace("<true/>", "<false/>"), save.text) is FileState.EDITED
+        assert "KeepAlive" not in told["perdure.restore.plist"]
+        assert judge(up.text.replace("<true/>", "<false/>"), up.text) is FileState.EDITED
 
 
 @pytest.mark.parametrize("platform", ["linux", "macos"])
@@ -188,6 +213,18 @@ def test_our_own_is_known_again(platform: str) -> None:
     assert judge(before + "\n", now) is FileState.EDITED
     assert judge("", now) is FileState.FOREIGN
     assert judge("[Unit]\nDescription=Written by perdure, sum=00000000\n", now) is FileState.FOREIGN
+
+
+@pytest.mark.parametrize("platform", ["linux", "macos"])
+def test_what_earlier_versions_wrote_is_never_up_to_date(platform: str) -> None:
+    names = {unit.name for unit in units(platform, PLAIN, system=False, home="/home/dev")}
+    ours = units(platform, PLAIN, system=False, home="/home/dev")[0].text
+    for unit in earlier_units(platform):
+        assert unit.name not in names
+        assert judge(ours, unit.text) is FileState.OUTDATED
+        assert judge(ours + "\n", unit.text) is FileState.EDITED
+        # An empty file is how somebody says that there shall be no such unit.
+        assert judge("", unit.text) is FileState.FOREIGN
 
 
 @pytest.mark.parametrize(
