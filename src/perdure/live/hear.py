@@ -72,7 +72,10 @@ class Ears:
 
     def hear(self, run: Run, now: datetime) -> Heard:
         """Return what a run's conversation and repository tell now; what cannot be read tells nothing."""
-        return Heard(story=self._story(run), git=self._git_of(run.cwd, now) if run.agent else None)
+        story = self._story(run)
+        # The only question to the repository is whether something is left to commit.
+        is_open = story.work.edited and not story.work.committed
+        return Heard(story=story, git=self._git_of(run.cwd, now) if is_open else None)
 
     def theme(self, run: Run, now: datetime) -> RepoTheme | None:
         """Return the colours of the repository a run works in, None when it works in none."""

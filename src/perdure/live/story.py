@@ -91,7 +91,8 @@ class _Reader:
 
     def story(self) -> Story:
         return Story(
-            task=self._task,
+            # Only of the last one: to look for secrets is dear.
+            task=one_line(self._task, _TASK),
             actions=tuple(self._actions),
             current=self._open[-1] if self._open else None,
             last=self._last,
@@ -115,7 +116,7 @@ class _Reader:
     def _asked(self, text: str) -> None:
         # What a program says in a person's place begins with a mark.
         if text.strip() and not text.lstrip().startswith("<"):
-            self._task = one_line(text, _TASK)
+            self._task = text
         self._open, self._last, self._answer, self._final = [], None, None, None
 
     def _answered(self, text: str, calls: list[Action], turn: Mapping[str, object]) -> None:
