@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
 
 from perdure.daemon.rounds import Rounds
-from perdure.daemon.stimuli import Key, Round, Stimuli, What
+from perdure.daemon.stimuli import Gone, Key, Round, Stimuli, What
 from perdure.daemon.world import World
 from perdure.errors import PerdureError
 from perdure.host.child import run_aside
-from perdure.host.exits import Exits, switches
+from perdure.host.exits import Exit, Exits, switches
 from perdure.host.watch import EVERYTHING, Watch, watch
 from perdure.live.feed import Feed
 from perdure.model.event import Event, EventKind, StoredEvent
@@ -161,14 +161,18 @@ class Daemon:
             self._wake.set()
 
     def _something_ended(self) -> None:
-        self._noticed.ended.update(self._exits.read())
+        self._has_ended(self._exits.read())
+
+    def _has_ended(self, ended: Mapping[Key, Exit]) -> None:
+        for key, how in ended.items():
+            if key in self._programs:
+                self._noticed.ended[key] = Gone(self._programs[key], how)
         self._wake.set()
 
     def _pulse(self) -> None:
         """See whether servers did anything: tmux does not tell those who are not attached."""
         if self._exits.needs_polling and (ended := self._exits.poll()):
-            self._noticed.ended.update(ended)
-            self._wake.set()
+            self._has_ended(ended)
         self._count()
         loop = asyncio.get_running_loop()
         if self._watch is not None and self._watch.unwatched and loop.time() >= self._polled_at + POLL:

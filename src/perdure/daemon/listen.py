@@ -88,15 +88,19 @@ class _Desk:
 
     async def receive(self, listener: socket.socket, group: asyncio.TaskGroup) -> None:
         """Let everybody in who comes, for ever."""
-        loop = asyncio.get_running_loop()
         while True:
+            await _readable(listener)
             try:
-                connection, _ = await loop.sock_accept(listener)
+                # Nothing is awaited between here and the task: whoever is let in has somebody who closes the door.
+                connection, _ = listener.accept()
+            except BlockingIOError:
+                continue
             except OSError as error:
                 # No more files may be open, as a rule. It passes, and whoever waits outside is still there then.
                 _log.warning("nobody can be let in: %s", error.strerror or error)
                 await asyncio.sleep(0.2)
                 continue
+            connection.setblocking(False)
             guest = group.create_task(self._welcome(connection))
             self._guests.add(guest)
             guest.add_done_callback(partial(self._forget, connection))
@@ -261,6 +265,17 @@ class _Guest:
         poll = select.poll()
         poll.register(self._writer.get_extra_info("socket").fileno(), 0)
         return bool(poll.poll(0))
+
+
+async def _readable(listener: socket.socket) -> None:
+    """Wait until somebody wants to be let in."""
+    loop = asyncio.get_running_loop()
+    somebody = asyncio.Event()
+    loop.add_reader(listener, somebody.set)
+    try:
+        await somebody.wait()
+    finally:
+        loop.remove_reader(listener)
 
 
 def _told(id: int, each: StoredEvent | Lagged) -> Line:

@@ -10,7 +10,7 @@ from perdure.daemon.glances import Glances
 from perdure.daemon.known_servers import FOLLOW_UPS, OUTLINE_GAP, OVERLOADED_AFTER, RETRY, Known
 from perdure.daemon.leasing import Lease
 from perdure.daemon.seeing import Tenant, settled
-from perdure.daemon.stimuli import Key, Round, Stimuli, What
+from perdure.daemon.stimuli import Gone, Key, Round, Stimuli, What
 from perdure.daemon.thinking import Thinking
 from perdure.daemon.world import World
 from perdure.errors import PerdureError
@@ -84,8 +84,8 @@ class Rounds:
         """Take in what was noticed and what is due, write down what came of it, and say what is to be published."""
         at = self.world.ticking()
         self._asked = set()
-        for key, how in noticed.ended.items():
-            self._has_ended(key, how)
+        for key, gone in noticed.ended.items():
+            self._has_ended(key, gone)
         self._notice(noticed, at)
         if noticed.everything:
             self._everything_at = at
@@ -178,14 +178,15 @@ class Rounds:
                 known = self._servers[key.id]
                 known.outline_at = known.outline_at or at
 
-    def _has_ended(self, key: Key, how: Exit) -> None:
+    def _has_ended(self, key: Key, gone: Gone) -> None:
         now = self.world.now()
         if key.what is What.SERVER:
-            self._server_died(key.id, now, how)
+            self._server_died(key.id, now, gone.how)
         elif key.what is What.AGENT:
             run = self.supervisor.get(key.id)
             if run is not None and run.program is not None:
-                ended = Ended(what=Ending.PROGRAM, exit_status=how.status, exit_signal=how.signal)
+                status, number = gone.how.status, gone.how.signal
+                ended = Ended(what=Ending.PROGRAM, exit_status=status, exit_signal=number, program=gone.program)
                 self.supervisor.observe(run.id, ended, now)
                 self._tenants.pop(run.id, None)
                 self._suspect(run)

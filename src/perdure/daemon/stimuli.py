@@ -37,12 +37,19 @@ class Key(NamedTuple):
     id: str = ""
 
 
+class Gone(NamedTuple):
+    """A process that was waited for, and how it ended."""
+
+    program: Program
+    how: Exit
+
+
 class Stimuli(Struct, kw_only=True):
     """What was noticed. Emptied by the round that takes it."""
 
     keys: set[Key] = set()
     #: Processes that have ended, and how.
-    ended: dict[Key, Exit] = {}
+    ended: dict[Key, Gone] = {}
     #: Something may have been missed: everything is looked at.
     everything: bool = False
 
