@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _watch(args: argparse.Namespace, state_dir: str) -> None:
-    daemon = Daemon(partial(_open_world, args.all_users))
+    daemon = Daemon(partial(open_world, args.all_users))
 
     def listen(watching: Daemon) -> asyncio.Task[None]:
         answers = Answers(watching)
@@ -60,7 +60,7 @@ def _say_ready(servers: int, panes: int, agents: int, *, as_json: bool) -> None:
         print(f"Watching {panes} panes of {servers} servers, {agents} agents. Ctrl-C ends it.", flush=True)
 
 
-def _open_world(all_users: bool) -> World:
+def open_world(all_users: bool) -> World:
     """Build what the daemon stands on; called in the thread that uses it."""
     return _world(Setup(), all_users)
 
@@ -73,12 +73,14 @@ def _world(setup: Setup, all_users: bool) -> World:
         return [(user, socket) for user in users() for socket in setup.sockets_of(user)]
 
     def socket_dirs() -> list[str]:
-        found = [socket_dir(os.environ if user.uid == setup.me.uid else {}, user.uid) for user in users()]
-        return [path for path in found if os.path.isdir(path)]
+        # Also where none is yet: the first server of a user makes it.
+        return [socket_dir(os.environ if user.uid == setup.me.uid else {}, user.uid) for user in users()]
 
     def spools() -> list[str]:
+        # Those themselves too: the first record of an agent makes its directory.
         homes = [spool_dir(setup.state_dir_of(user)) for user in users()]
-        return [entry.path for home in homes if os.path.isdir(home) for entry in os.scandir(home) if entry.is_dir()]
+        below = [entry.path for home in homes if os.path.isdir(home) for entry in os.scandir(home) if entry.is_dir()]
+        return [*homes, *below]
 
     def reload() -> World:
         fresh = setup.with_config_read_again()
