@@ -83,11 +83,16 @@ def _fitting(widths: Mapping[str, int], spare: Sequence[str], room: int) -> list
 
 def age(at: datetime, now: datetime) -> str:
     """Return how long ago that was, in one unit."""
-    seconds = max(0, int((now - at).total_seconds()))
+    return f"{lasting(at, now)} ago"
+
+
+def lasting(since: datetime, now: datetime) -> str:
+    """Return how long something has gone on, in one unit."""
+    seconds = max(0, int((now - since).total_seconds()))
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= length:
-            return f"{seconds // length} {unit} ago"
-    return f"{seconds} s ago"
+            return f"{seconds // length} {unit}"
+    return f"{seconds} s"
 
 
 def counted(number: int, noun: str) -> str:
