@@ -33,10 +33,9 @@ Call = tuple[str, str | None]
 def detail_of(arguments: object) -> str | None:
     """Return the file or the command among the arguments of a call, on one line; None when nothing there is telling."""
     if isinstance(arguments, str):
-        found = decode_object(arguments.encode(errors="replace")) if arguments.lstrip().startswith("{") else None
-        if found is None:
+        if not arguments.lstrip().startswith("{"):
             return _short(", ".join(_PATCHED.findall(arguments)[:8]) or arguments)
-        arguments = found
+        arguments = decode_object(arguments.encode(errors="replace"))
     given = mapping(arguments)
     patch = next((value for key in ("patch", "input") if isinstance(value := given.get(key), str)), "")
     if files := _PATCHED.findall(patch):

@@ -51,7 +51,9 @@ _VIEW = "view "
 def kind_of(tool: str, detail: str | None = None) -> Kind:
     """Return what a tool is for, `OTHER` when its name does not tell."""
     name = tool.lower().replace("-", "_")
-    kind = _KINDS.get(name) or _KINDS.get(name.rpartition("__")[2].rpartition(".")[2], Kind.OTHER)
+    kind = _KINDS.get(name) or _KINDS.get(name.rpartition("__")[2].rpartition(".")[2])
+    if kind is None:
+        kind = Kind.DELEGATE if "agent" in name else Kind.OTHER
     return Kind.READ if kind is Kind.EDIT and (detail or "").startswith(_VIEW) else kind
 
 

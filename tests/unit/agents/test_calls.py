@@ -19,6 +19,7 @@ from perdure.agents._calls import all_of, detail_of, details_of, failed_by
         ({"command": "str_replace", "path": "/a.py"}, "/a.py"),
         ({"skill": "pdf"}, "pdf"),
         ('{"cmd": "ls"}', "ls"),
+        ('{"cmd": "cut o', None),
         ("*** Begin Patch\n*** Update File: a.py\n@@\n*** Add File: b.py\n", "a.py, b.py"),
         ({"input": "*** Begin Patch\n*** Delete File: a.py\n"}, "a.py"),
         ({"command": "cd x\npytest \\\n  -q &&\nls"}, "cd x; pytest -q && ls"),

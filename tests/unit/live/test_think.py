@@ -126,6 +126,7 @@ def test_a_sub_agents_words_are_not_the_agents() -> None:
         ([*EDITED, *CHECKED, *done("Bash", "git diff | head")], None),
         # Somebody else was at the files in between.
         ([*EDITED, *CHECKED, *LOOKED, *done("Task", "tidy up")], Cue.VALIDATION_MISSING),
+        ([*EDITED, *CHECKED, *LOOKED, *done("invoke_agent")], Cue.VALIDATION_MISSING),
         ([*EDITED, *CHECKED, *LOOKED, *done("Bash", "sed -i s/a/b/ x.py")], Cue.VALIDATION_MISSING),
         ([*EDITED, *CHECKED, *LOOKED, *done("Bash", "git checkout main -- x.py")], Cue.VALIDATION_MISSING),
         ([*EDITED, *CHECKED, *LOOKED, *done("mcp__fs__write_thing")], Cue.VALIDATION_MISSING),
