@@ -10,15 +10,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from types import FrameType
 
-from bench.measures import batch, bound, clients, cold, hook, memory, restores, startup, warm
+from bench.measures import batch, bound, clients, cold, hook, live, memory, restores, startup, warm
 from bench.report import report
-from bench.results import Case, Results, this_machine, write
+from bench.results import Case, Live, Results, this_machine, write
 from bench.sandbox import BenchFailed, Sandbox, sandbox
 from bench.servers import SHAPES, Server, Shape, serve
 from bench.targets import judge
 from bench.timing import Timing, interleave
 from bench.vacant import Vacant, vacate
 
+SAVES, LIVE = "saves", "live"
 LATEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results", "latest.json")
 
 
@@ -40,14 +41,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _measure(place: Sandbox, args: argparse.Namespace) -> Results:
     machine = this_machine(place.environ)
-    cases = tuple([_case(place, shape, panes, args) for shape in args.shapes for panes in args.sizes])
+    shapes = args.shapes if SAVES in args.parts else []
+    cases = tuple([_case(place, shape, panes, args) for shape in shapes for panes in args.sizes])
+    daemon = _live(place, args)
     return Results(
         machine=machine,
         rounds=args.rounds,
         restores=args.restores,
         width=args.width,
         cases=cases,
-        verdicts=judge(cases),
+        live=daemon,
+        verdicts=judge(cases, daemon),
     )
 
 
@@ -64,6 +68,13 @@ def _case(place: Sandbox, shape: Shape, panes: int, args: argparse.Namespace) ->
         clients={**counted, **clients.of_restores(vacant, place)},
         memory={**peaks, **memory.of_restores(vacant)},
     )
+
+
+def _live(place: Sandbox, args: argparse.Namespace) -> Live | None:
+    """Measure the daemon, where the kernel tells what a process uses and everything else it is told."""
+    if LIVE not in args.parts or not sys.platform.startswith("linux"):
+        return None
+    return live.measure(place, seconds=args.live_seconds, samples=args.live_samples, sizes=args.sizes, width=args.width)
 
 
 def _saves(server: Server, place: Sandbox, rounds: int) -> dict[str, Timing]:
@@ -85,13 +96,18 @@ def _restores(vacant: Vacant, rounds: int) -> dict[str, Timing]:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m bench", description="Measure saves and restores of private tmux servers."
+        prog="python -m bench", description="Measure saves, restores and the daemon on private tmux servers."
     )
     parser.add_argument("--rounds", type=_count, default=15, help="how often each thing is measured (15)")
     parser.add_argument("--restores", type=_count, default=7, metavar="ROUNDS", help="the same for each restore (7)")
     parser.add_argument("--sizes", type=_sizes, default=[10, 50, 200], metavar="N,…", help="panes (10,50,200)")
     parser.add_argument("--shapes", type=_shapes, default=list(SHAPES.values()), metavar="S,…", help=",".join(SHAPES))
     parser.add_argument("--width", type=_count, default=60, help="columns of what the panes have printed (60)")
+    parser.add_argument("--parts", type=_parts, default=[SAVES, LIVE], metavar="P,…", help=f"{SAVES},{LIVE}")
+    parser.add_argument(
+        "--live-seconds", type=_count, default=60, help="how long the daemon is measured at a time (60)"
+    )
+    parser.add_argument("--live-samples", type=_count, default=100, help="how often each change is made (100)")
     parser.add_argument(
         "--json", default=LATEST, metavar="PATH", help="where the results go (bench/results/latest.json)"
     )
@@ -113,6 +129,12 @@ def _shapes(text: str) -> list[Shape]:
     if unknown := [name for name in text.split(",") if name not in SHAPES]:
         raise argparse.ArgumentTypeError(f"there is no shape {unknown[0]!r}, only {', '.join(SHAPES)}")
     return [SHAPES[name] for name in dict.fromkeys(text.split(","))]
+
+
+def _parts(text: str) -> list[str]:
+    if unknown := [part for part in text.split(",") if part not in (SAVES, LIVE)]:
+        raise argparse.ArgumentTypeError(f"there is no part {unknown[0]!r}, only {SAVES} and {LIVE}")
+    return text.split(",")
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:

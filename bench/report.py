@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bench import targets
+from bench import live_report, targets
 from bench.measures import batch, restores, startup
 from bench.measures.bound import LIST_PANES
-from bench.results import Case, Results, Verdict
+from bench.results import Case, Results
 from bench.servers import LINES, SHAPES
+from bench.targets import target_of
 
 
 def report(results: Results) -> str:
@@ -18,7 +19,9 @@ def report(results: Results) -> str:
     for shape in shapes:
         cases = [case for case in results.cases if case.shape == shape]
         parts.append("\n".join([*_times(shape, cases), *_clients(cases), *_memory(cases), *_growth(cases)]))
-    parts.append(_foot(results.verdicts))
+    if results.live is not None:
+        parts.append("\n".join(live_report.lines(results.live)))
+    parts.append(_foot(results))
     return "\n\n".join(parts)
 
 
@@ -39,7 +42,7 @@ def _times(shape: str, cases: Sequence[Case]) -> Iterator[str]:
         for place, (what, timing) in enumerate(case.timings.items()):
             times = f"{_ms(timing.median)} {_ms(timing.minimum)}"
             ratios = _ratios(case, what)
-            row = f"{'' if place else case.panes:>5}  {what:<{width}} {times} {ratios}   {_target(judged.get(what))}"
+            row = f"{'' if place else case.panes:>5}  {what:<{width}} {times} {ratios}   {target_of(judged.get(what))}"
             yield f"  {row}".rstrip()
 
 
@@ -53,7 +56,7 @@ def _clients(cases: Sequence[Case]) -> Iterator[str]:
     yield ""
     for case in cases:
         for verdict in targets.clients(case):
-            yield f"  {case.panes:>5}  {verdict.what}: {verdict.value:.0f}   {_target(verdict, '')}"
+            yield f"  {case.panes:>5}  {verdict.what}: {verdict.value:.0f}   {target_of(verdict, '')}"
 
 
 def _memory(cases: Sequence[Case]) -> Iterator[str]:
@@ -71,24 +74,19 @@ def _growth(cases: Sequence[Case]) -> Iterator[str]:
             times = [case.timings[what].minimum * 1000 for case in (small, large)]
             more = (times[1] - times[0]) / (large.panes - small.panes)
             told = f"{times[1] / large.panes:.2f} ms a pane, {verdict.value:.2f}x that of {small.panes} panes"
-            yield f"  {large.panes:>5}  {what}: {told} (one more pane: {more:.2f} ms)   {_target(verdict)}"
+            yield f"  {large.panes:>5}  {what}: {told} (one more pane: {more:.2f} ms)   {target_of(verdict)}"
 
 
-def _foot(verdicts: Sequence[Verdict]) -> str:
+def _foot(results: Results) -> str:
+    verdicts = results.verdicts
     missed = [verdict for verdict in verdicts if not verdict.ok]
     told = f"{len(verdicts) - len(missed)} of {len(verdicts)} targets reached."
-    if not any(verdict.panes >= targets.PANES for verdict in verdicts):
+    if not any(case.panes >= targets.PANES for case in results.cases):
         told += f" Times of saves are judged from {targets.PANES} panes on."
     lines = [
         f"  missed: {each.shape}, {each.panes} panes, {each.what}: {each.value:.2f} > {each.limit:g}" for each in missed
     ]
     return "\n".join([told, *lines])
-
-
-def _target(verdict: Verdict | None, unit: str = "x") -> str:
-    if verdict is None:
-        return ""
-    return f"<= {verdict.limit:g}{unit} {'ok' if verdict.ok else 'missed'}"
 
 
 def _ms(seconds: float) -> str:

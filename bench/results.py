@@ -48,6 +48,49 @@ class Case(Struct, frozen=True, kw_only=True):
         return self.timings[what].minimum / self.timings[to].minimum
 
 
+class Share(Struct, frozen=True, kw_only=True):
+    """Processor time over a while, in seconds: of whoever watches, with its children, and of the server it watches."""
+
+    name: str
+    seconds: float
+    used: float
+    server: float
+
+    @property
+    def percent(self) -> float:
+        """How much of one core whoever watches has used."""
+        return 100 * self.used / self.seconds
+
+    @property
+    def server_percent(self) -> float:
+        """How much of one core the server has used meanwhile."""
+        return 100 * self.server / self.seconds
+
+
+class PerChange(Struct, frozen=True, kw_only=True):
+    """What one change costs beside all that goes on anyway, in seconds of processor time."""
+
+    panes: int
+    made: int
+    used: float
+    server: float
+
+
+class Live(Struct, frozen=True, kw_only=True):
+    """Everything measured of the daemon."""
+
+    panes: int
+    agents: int
+    #: How long the daemon's shares were measured; the lower bounds a quarter of that.
+    seconds: float
+    shares: Mapping[str, Share]
+    #: The most it held in KiB, by when.
+    memory: Mapping[str, int]
+    delays: Mapping[str, Timing]
+    #: From few panes to many.
+    changes: tuple[PerChange, ...]
+
+
 class Verdict(Struct, frozen=True, kw_only=True):
     """Something with a target, and whether it was reached."""
 
@@ -73,6 +116,8 @@ class Results(Struct, frozen=True, kw_only=True):
     #: Columns of the lines the panes have printed.
     width: int
     cases: tuple[Case, ...]
+    #: None where only saves and restores were measured.
+    live: Live | None
     verdicts: tuple[Verdict, ...]
 
 
@@ -97,6 +142,11 @@ def write(results: Results, path: str) -> None:
     for case, written in zip(results.cases, plain["cases"], strict=True):
         for name, timing in case.timings.items():
             written["timings"][name] |= {"median": timing.median, "minimum": timing.minimum}
+    if results.live is not None:
+        for name, share in results.live.shares.items():
+            plain["live"]["shares"][name] |= {"percent": share.percent, "server_percent": share.server_percent}
+        for name, timing in results.live.delays.items():
+            plain["live"]["delays"][name] |= {"median": timing.median, "p95": timing.p95}
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     with open(path, "wb") as file:
         file.write(msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n")

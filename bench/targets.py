@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
-from bench.measures import cold, restores, warm
+from bench.measures import cold, delays, live, restores, warm
 from bench.measures.batch import BATCH
 from bench.measures.bound import LIST_PANES
-from bench.results import Case, Verdict
+from bench.results import Case, Live, Verdict
 
 #: Multiples of the lower bound, for servers of this many panes and more: below, starting Python is most of a save.
 PANES = 200
@@ -20,6 +20,21 @@ CLIENTS = {cold.SAVE: 1, cold.SAVE_SCROLLBACK: 2, restores.COLD: 3, restores.COL
 #: Time per pane as a multiple of that of the next smaller server: 1 is linear, the rest is for noise.
 GROWTH = 1.1
 GROWING = (warm.WARM, cold.SAVE, cold.SAVE_SCROLLBACK)
+
+#: What the daemon may use of one core, with its children, in hundredths; and hold, in MiB.
+SHARES = {live.IDLE: 1.0, live.BUSY: 10.0}
+HELD = 80.0
+#: The seconds within which 95 of 100 changes are told, or are in the store.
+DELAYS = {
+    delays.TITLE: 0.25,
+    delays.REGISTRY: 0.25,
+    delays.AGENT_ENDED: 0.25,
+    delays.PANE_KILLED: 0.25,
+    delays.SERVER_KILLED: 1.0,
+    delays.IDENTITY_KEPT: 1.0,
+    delays.WINDOW_KEPT: 1.0,
+    delays.NAME_KEPT: 1.0,
+}
 
 
 def ratios(case: Case) -> Iterator[Verdict]:
@@ -37,6 +52,27 @@ def clients(case: Case) -> Iterator[Verdict]:
         yield _verdict(case, f"{what}: tmux clients", case.clients[what], limit)
 
 
+def shares(found: Live) -> dict[str, Verdict]:
+    """Judge what the daemon used of a core."""
+    return {
+        what: _of_daemon(found, f"{what}: % of a core", found.shares[what].percent, limit)
+        for what, limit in SHARES.items()
+    }
+
+
+def held(found: Live) -> Verdict:
+    """Judge what the daemon held at most."""
+    return _of_daemon(found, "perdure up: MiB held", max(found.memory.values()) / 1024, HELD)
+
+
+def told(found: Live) -> dict[str, Verdict]:
+    """Judge how soon changes were told."""
+    return {
+        what: _of_daemon(found, f"{what}: ms, 95 of 100", found.delays[what].p95 * 1000, limit * 1000)
+        for what, limit in DELAYS.items()
+    }
+
+
 def growth(small: Case, large: Case) -> dict[str, Verdict]:
     """Judge how the time per pane changes between two sizes of a shape, by what was measured."""
     return {what: _rise(what, small, large) for what in GROWING}
@@ -48,10 +84,20 @@ def pairs(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
         yield from pairwise(sorted(same, key=lambda case: case.panes))
 
 
-def judge(cases: Sequence[Case]) -> tuple[Verdict, ...]:
+def judge(cases: Sequence[Case], daemon: Live | None) -> tuple[Verdict, ...]:
     """Return every verdict there is."""
     found = [verdict for case in cases for verdict in (*ratios(case), *clients(case))]
-    return (*found, *(verdict for small, large in pairs(cases) for verdict in growth(small, large).values()))
+    found += [verdict for small, large in pairs(cases) for verdict in growth(small, large).values()]
+    if daemon is not None:
+        found += [*shares(daemon).values(), held(daemon), *told(daemon).values()]
+    return tuple(found)
+
+
+def target_of(verdict: Verdict | None, unit: str = "x") -> str:
+    """Return what a number has to be, and whether it is."""
+    if verdict is None:
+        return ""
+    return f"<= {verdict.limit:g}{unit} {'ok' if verdict.ok else 'missed'}"
 
 
 def _rise(what: str, small: Case, large: Case) -> Verdict:
@@ -62,3 +108,7 @@ def _rise(what: str, small: Case, large: Case) -> Verdict:
 
 def _verdict(case: Case, what: str, value: float, limit: float) -> Verdict:
     return Verdict(shape=case.shape, panes=case.panes, what=what, value=value, limit=limit)
+
+
+def _of_daemon(found: Live, what: str, value: float, limit: float) -> Verdict:
+    return Verdict(shape="live", panes=found.panes, what=what, value=value, limit=limit)
