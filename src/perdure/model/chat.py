@@ -1,0 +1,164 @@
+"""A chat: one session of a gateway, by its key, and what was said in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """Where a message came from: everything a gateway can tell about it."""
+
+    #: A known platform's name, or a registered one's; `local` for the machine itself.
+    platform: str
+    chat_id: str
+    #: dm, group, channel, thread, or whatever else a platform has.
+    chat_type: str = "dm"
+    chat_name: str | None = None
+    chat_topic: str | None = None
+    #: Another id of the same chat, as some bridges give.
+    chat_id_alt: str | None = None
+    #: The chat a thread or channel belongs to.
+    parent_chat_id: str | None = None
+    thread_id: str | None = None
+    #: Guild, workspace, server: what the chat's id is only unique within.
+    scope_id: str | None = None
+    user_id: str | None = None
+    user_id_alt: str | None = None
+    user_name: str | None = None
+    message_id: str | None = None
+    #: The account or bot it came in by, when there are several.
+    profile: str | None = None
+    is_bot: bool = False
+    #: Somebody's role allows them more. Never written down: it is to be proved anew.
+    role_authorized: bool = False
+    auto_thread_created: bool = False
+    auto_thread_initial_name: str | None = None
+    #: It came by a relay that is trusted. Never written down, so that nobody can forge it.
+    relayed: bool = False
+
+
+class ResetMode(StrEnum):
+    """When a chat is closed and another begun by itself."""
+
+    NONE = "none"
+    IDLE = "idle"
+    DAILY = "daily"
+    BOTH = "both"
+
+
+class CloseReason(StrEnum):
+    """Why a chat was closed."""
+
+    IDLE = "idle"
+    DAILY = "daily"
+    #: Somebody asked for a new one.
+    ASKED = "asked"
+    #: Another chat of the same key was gone on with.
+    SWITCHED = "switched"
+    SUSPENDED = "suspended"
+    #: Going on after an interruption was not done in time.
+    RESUME_EXPIRED = "resume_expired"
+    #: It was made shorter, and goes on in its successor.
+    COMPRESSED = "compressed"
+    IMPORTED = "imported"
+
+
+class Kinship(StrEnum):
+    """How a chat follows from the one before."""
+
+    #: Another conversation in the same place.
+    SUCCESSOR = "successor"
+    #: The same conversation, made shorter.
+    CONTINUATION = "continuation"
+    #: A conversation that began as a copy.
+    BRANCH = "branch"
+
+
+class ResetPolicy(Struct, frozen=True, kw_only=True):
+    """When chats are reset, and who is told."""
+
+    mode: ResetMode = ResetMode.NONE
+    #: The hour of the day, in the configured zone, at which a day of chats begins.
+    at_hour: int = 4
+    idle_minutes: int = 1440
+    notify: bool = True
+    notify_exclude_platforms: tuple[str, ...] = ("api_server", "webhook")
+    #: A job older than this keeps no chat open.
+    job_max_age_hours: float = 24.0
+
+
+class Tokens(Struct, frozen=True, kw_only=True):
+    """How many tokens went in and came out; they only ever grow."""
+
+    input: int = 0
+    output: int = 0
+
+    @property
+    def total(self) -> int:
+        """Both together."""
+        return self.input + self.output
+
+
+class Chat(Struct, frozen=True, kw_only=True):
+    """One chat. What was said in it is read by its id; a key has one open chat at most."""
+
+    id: str
+    #: Which conversation of which gateway it is; the same key gets the same open chat.
+    key: str
+    source: Source
+    opened_at: datetime
+    #: When it was last used: what its freshness is judged by.
+    touched_at: datetime
+    closed_at: datetime | None = None
+    close_reason: CloseReason | None = None
+    title: str | None = None
+    #: The chat it follows from, and how.
+    follows: str | None = None
+    kinship: Kinship | None = None
+    tokens: Tokens = Tokens()
+    by_model: Mapping[str, Tokens] = {}
+    #: How many turns there are, those taken back not counted.
+    turns: int = 0
+    #: Why it was begun by itself, as long as nobody was told.
+    notice: CloseReason | None = None
+    #: Stopped by somebody: the next message begins another.
+    suspended: bool = False
+    #: Interrupted, to be gone on with, since then.
+    resume_pending_at: datetime | None = None
+    #: When what was said in it was handed on before it goes cold; None: not yet.
+    flushed_at: datetime | None = None
+    flush_failures: int = 0
+    model: str | None = None
+    #: Anything else a gateway keeps with it; plain JSON.
+    extra: Mapping[str, Any] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still gone on with."""
+        return self.closed_at is None
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """One message of a chat, in its place. Order is by position, never by time."""
+
+    position: int
+    role: str
+    #: Text, or any JSON.
+    content: Any = None
+    at: datetime
+    tool_name: str | None = None
+    tool_call_id: str | None = None
+    tool_calls: tuple[Any, ...] = ()
+    #: References to files and the like; never their contents.
+    attachments: tuple[Mapping[str, Any], ...] = ()
+    tokens: int | None = None
+    model: str | None = None
+    #: Taken back: kept, not shown, not loaded.
+    hidden: bool = False
+    #: Anything else: reasoning, finish reason, the platform's own id of the message …
+    extra: Mapping[str, Any] = {}
