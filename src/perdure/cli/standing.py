@@ -92,7 +92,7 @@ def _seen_now(setup: Setup, captures: Sequence[Capture], at: datetime) -> Standi
     found = {}
     for capture in captures:
         owner = setup.user_of(capture.server)
-        agents = {pane.id: tenant for pane in capture.topology.panes if (tenant := _tenant(setup, capture, pane))}
+        agents = {pane.id: tenant for pane in capture.topology.panes if (tenant := tenant_of(setup, capture, pane))}
         wanted = dict.fromkeys(agents, True)
         timeout = setup.config.tmux.timeout_seconds
         seen = glance(capture.server.socket, owner, wanted, timeout=timeout) if wanted else None
@@ -104,7 +104,8 @@ def _seen_now(setup: Setup, captures: Sequence[Capture], at: datetime) -> Standi
     return found
 
 
-def _tenant(setup: Setup, capture: Capture, pane: Pane) -> Tenant | None:
+def tenant_of(setup: Setup, capture: Capture, pane: Pane) -> Tenant | None:
+    """Return the agent in a pane, None when none is."""
     details = capture.details.panes[pane.id]
     who = agent_of(details.processes, roster(setup.config.agents))
     if who is None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, assert_never
 
 from perdure import __version__
 from perdure.daemon import protocol
+from perdure.daemon.awaiting import await_state
 from perdure.daemon.daemon import Daemon
 from perdure.daemon.rounds import Rounds
-from perdure.errors import NotReached, RunEnded, RunNotFound, UsageError
-from perdure.live.until import Outcome, checked, outcome
-from perdure.live.whose import is_event_for, is_run_of
+from perdure.errors import RunNotFound, UsageError
+from perdure.live.whose import is_run_of
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.observation import Told, Watched
 from perdure.model.run import Run
@@ -72,32 +71,10 @@ class Answers:
         }
 
     async def _wait(self, request: protocol.Wait, uid: int) -> Run:
-        """Return the run once it is in one of the states. Every event about it is a reason to look again."""
-        checked(request.until)
-        cursor = await self._daemon.in_order(lambda rounds: rounds.world.store.last_event())
+        async def find() -> Run:
+            return await self._daemon.in_order(lambda rounds: _run(rounds, request.run, uid))
 
-        def mine(event: StoredEvent) -> bool:
-            return event.event.run == request.run and is_event_for(event.event, uid)
-
-        async def read(after: int) -> Sequence[StoredEvent]:
-            return await self.read_events(protocol.Events(after=after, run=request.run))
-
-        subscription = self._daemon.feed.subscribe(cursor, read, mine)
-        try:
-            async with asyncio.timeout(request.timeout):
-                while True:
-                    run = await self._daemon.in_order(lambda rounds: _run(rounds, request.run, uid))
-                    stands = outcome(run, request.until)
-                    if stands is Outcome.REACHED:
-                        return run
-                    if stands is Outcome.ENDED:
-                        raise RunEnded(f"{run.id} has ended: it is {run.status.word}.", state=run.status.word)
-                    await anext(subscription)
-        except TimeoutError:
-            run = await self._daemon.in_order(lambda rounds: _run(rounds, request.run, uid))
-            raise NotReached(f"{run.id} is still {run.status.word}.", state=run.status.word) from None
-        finally:
-            subscription.close()
+        return await await_state(self._daemon.feed, find, request.run, request.until, request.timeout)
 
 
 def _runs(rounds: Rounds, uid: int, *, over: bool) -> list[Run]:

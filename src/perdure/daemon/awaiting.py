@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 
 from perdure.errors import NoDaemon
 from perdure.live.feed import Feed
 from perdure.live.until import Outcome, checked, ended, not_reached, outcome
-from perdure.model.event import StoredEvent
 from perdure.model.run import Run
 
 
@@ -25,7 +24,7 @@ async def await_state(
         async with asyncio.timeout(timeout):
             # Subscribed before the first look, so that nothing happens between the two; one that is dropped looks again.
             while not feed.is_closed:
-                with feed.subscribe(0, _nothing, lambda stored: stored.event.run == id) as events:
+                with feed.listen(lambda stored: stored.event.run == id) as events:
                     if (run := await _arrived(find, until)) is not None:
                         return run
                     async for _ in events:
@@ -42,7 +41,3 @@ async def _arrived(find: Callable[[], Awaitable[Run]], until: Collection[str]) -
     if stands is Outcome.ENDED:
         raise ended(run, until)
     return run if stands is Outcome.REACHED else None
-
-
-async def _nothing(after: int) -> Sequence[StoredEvent]:
-    return ()

@@ -169,9 +169,13 @@ class Feed:
 
         `read` may give what is not wanted: it is left out here, and still counts as read. To be closed, best by `with`.
         """
-        subscription = Subscription(self, Mailbox(after, wants, self._most), read)
-        self._subscriptions[subscription] = None
-        return subscription
+        return self._with(Mailbox(after, wants, self._most), read)
+
+    def listen(self, wants: Wants = everything) -> Subscription:
+        """Listen to nothing but what is published from now on. How far one came that is dropped is not known then."""
+        mailbox = Mailbox(0, wants, self._most)
+        mailbox.is_behind = False
+        return self._with(mailbox, _nothing)
 
     def leave(self, subscription: Subscription) -> None:
         """Hand nothing more to a subscriber."""
@@ -182,3 +186,12 @@ class Feed:
         self.is_closed = True
         for each in list(self._subscriptions):
             each.wake()
+
+    def _with(self, mailbox: Mailbox, read: Read) -> Subscription:
+        subscription = Subscription(self, mailbox, read)
+        self._subscriptions[subscription] = None
+        return subscription
+
+
+async def _nothing(after: int) -> Sequence[StoredEvent]:
+    return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import StrEnum
 
-from perdure.errors import UsageError
+from perdure.errors import NotReached, RunEnded, UsageError
 from perdure.model.run import Reason, Run, RunState, Status
 
 #: Every word that can be waited for.
@@ -45,3 +45,21 @@ def outcome(run: Run, words: Collection[str]) -> Outcome:
     if is_reached(run.status, words):
         return Outcome.REACHED
     return Outcome.ENDED if run.is_over or run.status.state is RunState.EXITED else Outcome.WAITING
+
+
+def ended(run: Run, words: Collection[str]) -> RunEnded:
+    """Return the error for a run that has ended first."""
+    return RunEnded(f"{run.id} has ended ({run.status.cause}) and was not {_any_of(words)}.", **_facts(run))
+
+
+def not_reached(run: Run, words: Collection[str]) -> NotReached:
+    """Return the error for a run that has not come that far in time."""
+    return NotReached(f"{run.id} is {run.status.word} and was not {_any_of(words)} in time.", **_facts(run))
+
+
+def _facts(run: Run) -> dict[str, object]:
+    return {"run": run.id, "target": run.place.target, "state": run.status.state, "reason": run.status.reason}
+
+
+def _any_of(words: Collection[str]) -> str:
+    return " or ".join(words)

@@ -206,6 +206,21 @@ def test_a_closed_feed_gives_what_it_has_and_ends() -> None:
     asyncio.run(play())
 
 
+def test_who_listens_from_now_on_gets_all_that_comes_even_before_it_asks() -> None:
+    async def play() -> None:
+        feed = Feed(most=2)
+        with feed.listen(lambda stored: stored.seq != 4) as events:
+            feed.publish(an_event(3))
+            feed.publish(an_event(4))
+            feed.publish(an_event(0))
+            assert [await anext(events), await anext(events)] == [an_event(3), an_event(0)]
+            for number in range(5, 8):
+                feed.publish(an_event(number))
+            assert [type(item) async for item in events] == [Lagged]
+
+    asyncio.run(play())
+
+
 def test_a_store_that_fails_is_told_and_read_again() -> None:
     async def play() -> None:
         trouble = [OSError("no disk")]
