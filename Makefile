@@ -19,9 +19,8 @@ setup: ## make .venv with the pinned versions and perdure itself
 tmux: ## see that tmux 3.2 or newer is there, install it where that is allowed
 	@scripts/need-tmux
 
-up: setup tmux ## save this machine's panes and show them
-	@.venv/bin/perdure save
-	@.venv/bin/perdure ls
+up: setup tmux ## watch this machine's panes and save what changes, until Ctrl-C
+	@exec .venv/bin/perdure up
 
 # Three at once on however few cores: most of the time a test waits for tmux, an agent or a database.
 test: setup tmux check ## all checks and all tests, apart from those that need real agents
