@@ -1,7 +1,7 @@
 """Where `perdure` begins: find the command, run it, turn failures into sentences and exit codes.
 
 Only the module of the command at hand is imported, and nothing heavy before it asks for it: `perdure save` runs
-from timers, and its start-up is most of what it costs.
+from cron and hooks, and its start-up is most of what it costs.
 """
 
 from __future__ import annotations
@@ -28,13 +28,16 @@ COMMANDS = {
     "new": ("new", "start an agent in a session of its own, and say when it is ready"),
     "send": ("send", "tell an agent something, and find out whether it heard"),
     "kill": ("kill", "end a pane or a session, kept first so that it can be brought back"),
-    "ls": ("ls", "show every pane and the agent conversation in it"),
+    "wait": ("wait", "return once a run is in a state"),
+    "seen": ("seen", "say that you have seen how a run stands"),
+    "events": ("events", "show what has happened, and follow what happens"),
+    "ls": ("ls", "show every pane, the agent in it, its conversation and what it is doing"),
     "history": ("history", "list the snapshots that are kept"),
     "show": ("show", "show one snapshot"),
     "diff": ("diff", "show what differs between two snapshots, or one and now"),
     "explain": ("explain", "show why a pane is taken for what it is"),
     "hooks": ("hooks", "let agents record which conversation they are in"),
-    "service": ("service", "save every minute and bring everything back at boot"),
+    "service": ("service", "watch from boot on, and bring everything back then"),
     "check": ("check", "read everything back and say what is wrong"),
     "export": ("export", "write the formats of earlier scripts"),
     "import": ("import_", "take over the saves of other tools as snapshots"),
