@@ -44,8 +44,6 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     try:
         run = _told(setup, args, until)
     except NoDaemon:
-        sentence = "No daemon is at work; the pane is looked at twice a second."
-        print(f"perdure: {sentence}", file=sys.stderr, flush=True)
         run = _looked(setup, args, until, deadline)
     if args.json:
         print_json({"run": run.id, "target": run.place.target, "pane": run.pane, **msgspec.to_builtins(run.status)})
@@ -72,6 +70,7 @@ def _looked(setup: Setup, args: argparse.Namespace, until: tuple[str, ...], dead
 
     there, missed = look_around(setup, args)
     watching = Watching(setup, aim(setup, args.target, there, missed))
+    print("perdure: No daemon is at work; the pane is looked at twice a second.", file=sys.stderr, flush=True)
     while True:
         run = watching.run
         stands = outcome(run, until) if watching.is_settled else Outcome.WAITING

@@ -1,0 +1,212 @@
+"""`perdure wait` and `perdure seen`, with a daemon and without."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import nullcontext
+
+import pytest
+from msgspec import structs
+
+from perdure.model.run import Reason, RunState
+from tests.acceptance.kit import only_json, sentence, settle, wait_for
+from tests.acceptance.simulants import Simulants
+from tests.acceptance.test_events import record
+from tests.acceptance.watching import stored_events, stored_runs, watching
+from tests.conftest import PrivateHome
+from tests.perdure_cli import Perdure, Ran
+from tests.tmux_server import TmuxServer
+from tests.unit.live.events import a_run, a_status
+
+#: Long enough for anything that does happen.
+PATIENCE = "60"
+
+
+@pytest.fixture
+def simulants(private_home: PrivateHome) -> Iterator[Simulants]:
+    simulants = Simulants(private_home)
+    yield simulants
+    simulants.end_all()
+
+
+def _agent(tmux: TmuxServer, simulants: Simulants, name: str, *args: str) -> str:
+    """Start an agent in a session of its own, in its shell; return the pane."""
+    pane = tmux.run("new-session", "-d", "-P", "-F", "#{pane_id}", "-s", name, "-n", "w", "-x", "100", "-y", "30")
+    tmux.run("send-keys", "-t", name, f"{simulants.path} {' '.join(args)}", "Enter")
+    wait_for(lambda: b"\xe2\x96\xb8" in tmux.run("capture-pane", "-p", "-t", name), "the agent's prompt")
+    return pane.decode().strip()
+
+
+def _waiting(perdure: Perdure, *args: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(perdure.argv("wait", *args), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def _ended(waiting: subprocess.Popen[bytes]) -> Ran:
+    out, err = waiting.communicate(timeout=120)
+    return Ran(waiting.returncode, out.decode(), err.decode())
+
+
+def _says_that_nobody_watches(ran: Ran) -> bool:
+    return "No daemon is at work; the pane is looked at twice a second." in ran.err
+
+
+def test_an_agent_is_waited_for_without_a_daemon(perdure: Perdure, tmux: TmuxServer, simulants: Simulants) -> None:
+    pane = _agent(tmux, simulants, "work", "--think", "1.5")
+    at_once = perdure.ok("wait", "work", "--until", "idle", "--json", "--timeout", PATIENCE)
+    said = only_json(at_once)
+    assert _says_that_nobody_watches(at_once)
+    assert (said["state"], said["target"], said["pane"]) == ("idle", "work:0.0", pane)
+    tmux.run("send-keys", "-t", "work", "hello", "Enter")
+    assert "busy" in perdure.ok("wait", pane, "--until", "busy,error", "--timeout", PATIENCE).out
+    # Nobody has seen it end.
+    done = perdure.ok("wait", "work:0", "--until", "idle", "--timeout", PATIENCE)
+    assert "work:0.0" in done.out
+    tmux.run("send-keys", "-t", "work", "run make", "Enter")
+    asks = only_json(perdure.ok("wait", "work", "--until", "permission,question", "--json", "--timeout", PATIENCE))
+    assert (asks["state"], asks["reason"]) == ("attention", "permission")
+
+
+def test_the_time_is_up(perdure: Perdure, tmux: TmuxServer, simulants: Simulants) -> None:
+    _agent(tmux, simulants, "work")
+    ran = perdure("wait", "work", "--until", "busy", "--timeout", "0.6", "--json")
+    assert ran.code == 4
+    error = only_json(ran)["error"]
+    assert (error["state"], error["target"]) == ("idle", "work:0.0")
+    assert "is idle and was not busy in time" in error["message"]
+
+
+def test_an_agent_that_ends_first_is_no_longer_waited_for(
+    perdure: Perdure, tmux: TmuxServer, simulants: Simulants
+) -> None:
+    _agent(tmux, simulants, "work")
+    waiting = _waiting(perdure, "work", "--until", "permission", "--timeout", PATIENCE)
+    wait_for(lambda: _has_begun(waiting), "the beginning")
+    simulants.end_all()
+    ran = _ended(waiting)
+    assert (ran.code, "has ended" in ran.err) == (1, True), ran
+
+
+def _has_begun(waiting: subprocess.Popen[bytes]) -> bool:
+    """It has said that nobody watches: from then on it looks."""
+    assert waiting.stderr is not None
+    return b"No daemon" in waiting.stderr.peek(1)  # type: ignore[attr-defined]
+
+
+def test_a_pane_that_goes_is_over_and_can_be_waited_for(perdure: Perdure, tmux: TmuxServer) -> None:
+    for name in ("stays", "goes"):
+        tmux.run("new-session", "-d", "-s", name, "-n", "w", "sh", "-c", "sleep 1000; true")
+    settle(tmux)
+    busy, exited = (_waiting(perdure, "goes", "--until", word, "--timeout", PATIENCE) for word in ("idle", "exited"))
+    for each in (busy, exited):
+        wait_for(lambda each=each: _has_begun(each), "the beginning")  # type: ignore[misc]
+    tmux.run("kill-session", "-t", "goes")
+    assert _ended(busy).code == 1
+    ran = _ended(exited)
+    assert (ran.code, "exited" in ran.out) == (0, True), ran
+
+
+def test_a_shell_is_busy_while_it_runs_something(perdure: Perdure, tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w")
+    settle(tmux)
+    perdure.ok("wait", "work", "--until", "idle", "--timeout", PATIENCE)
+    tmux.run("send-keys", "-t", "work", "sleep 1000", "Enter")
+    perdure.ok("wait", "work", "--until", "busy", "--timeout", PATIENCE)
+    tmux.run("send-keys", "-t", "work", "C-c")
+    perdure.ok("wait", "work", "--until", "idle", "--timeout", PATIENCE)
+
+
+def test_what_is_remembered_is_not_taken_for_what_is(perdure: Perdure, tmux: TmuxServer, simulants: Simulants) -> None:
+    _agent(tmux, simulants, "work")
+    with watching(perdure) as daemon:
+        run = daemon.await_state("work:0.0", "idle")
+    record([structs.replace(stored_runs()[run.id], status=a_status(RunState.BUSY))], [])
+    ran = perdure("wait", run.id, "--until", "busy", "--timeout", "0")
+    assert (ran.code, f"{run.id} is idle" in ran.err) == (4, True), ran
+    record([structs.replace(stored_runs()[run.id], status=a_status(RunState.ATTENTION, Reason.DONE))], [])
+    assert only_json(perdure.ok("wait", "work", "--until", "done", "--timeout", "0", "--json"))["run"] == run.id
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (("nowhere", "--until", "idle"), 3),
+        (("r7", "--until", "idle"), 3),
+        (("work", "--until", "idle"), 2),
+        (("work:0.0",), 2),
+        (("work:0.0", "--until", "ready"), 2),
+        (("work:0.0", "--until", ""), 2),
+        (("work:0.0", "--until", "idle", "--timeout", "-1"), 2),
+        (("work:0.0", "--until", "idle", "--timeout", "soon"), 2),
+    ],
+)
+@pytest.mark.parametrize("daemon", [False, True])
+def test_what_cannot_be_waited_for(
+    perdure: Perdure, tmux: TmuxServer, args: tuple[str, ...], code: int, daemon: bool
+) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w")
+    tmux.run("split-window", "-t", "work")
+    settle(tmux)
+    with watching(perdure) if daemon else nullcontext():
+        ran = perdure("wait", *args)
+    assert ran.code == code, ran
+    sentence(ran)
+
+
+def test_with_a_daemon_it_is_told(perdure: Perdure, tmux: TmuxServer, simulants: Simulants) -> None:
+    _agent(tmux, simulants, "work", "--think", "1.5")
+    with watching(perdure) as daemon:
+        run = daemon.await_state("work:0.0", "idle")
+        waiting = [_waiting(perdure, run.id, "--until", word, "--timeout", PATIENCE) for word in ("busy", "done")]
+        tmux.run("send-keys", "-t", "work", "hello", "Enter")
+        for each in waiting:
+            ran = _ended(each)
+            assert (ran.code, ran.err) == (0, ""), ran
+        late = perdure("wait", "work", "--until", "error", "--timeout", "0.3")
+        assert (late.code, f"{run.id} is attention(done)" in late.err) == (4, True), late
+        seen = only_json(perdure.ok("seen", "work", "--json"))
+        assert seen == {"run": run.id, "target": "work:0.0", "seen": True, "state": "idle"}
+        assert daemon.run(run.id).status.word == "idle"
+        assert "nothing new to see" in perdure.ok("seen", run.id).out
+        over = _waiting(perdure, run.id, "--until", "busy", "--timeout", PATIENCE)
+        simulants.end_all()
+        assert _ended(over).code == 1
+
+
+def test_one_who_waits_goes_on_alone_when_the_daemon_ends(
+    perdure: Perdure, tmux: TmuxServer, simulants: Simulants
+) -> None:
+    _agent(tmux, simulants, "work", "--think", "1.5")
+    with watching(perdure) as daemon:
+        run = daemon.await_state("work:0.0", "idle")
+        waiting = _waiting(perdure, run.id, "--until", "busy", "--timeout", PATIENCE)
+        wait_for(lambda: os.path.exists(f"/proc/{waiting.pid}") and _is_connected(waiting.pid), "the question")
+    wait_for(lambda: _has_begun(waiting), "the beginning")
+    tmux.run("send-keys", "-t", "work", "hello", "Enter")
+    ran = _ended(waiting)
+    assert (ran.code, f"{run.id} (work:0.0): busy" in ran.out) == (0, True), ran
+
+
+def _is_connected(pid: int) -> bool:
+    folder = f"/proc/{pid}/fd"
+    return any(os.readlink(f"{folder}/{name}").startswith("socket:") for name in os.listdir(folder))
+
+
+def test_without_a_daemon_what_was_seen_is_written_down(perdure: Perdure) -> None:
+    host = os.uname().nodename
+    done, other = a_run("r7", status=a_status(RunState.ATTENTION, Reason.DONE)), a_run("r8", session="other")
+    server = structs.replace(done.server, host=host)
+    record([structs.replace(each, server=server) for each in (done, other)], [])
+    said = only_json(perdure.ok("seen", "work", "--json"))
+    assert said == {"run": "r7", "target": "work:0.0", "seen": True, "state": "idle"}
+    assert stored_runs()["r7"].status.word == "idle"
+    assert stored_runs()["r7"].seen_at is not None
+    kinds = [each.event.kind.value for each in stored_events()]
+    assert kinds == ["seen", "state_changed"]
+    assert "nothing new to see" in perdure.ok("seen", "r7").out
+    assert "nothing new to see" in perdure.ok("seen", "other:0.0").out
+    assert len(stored_events()) == 2
+    missing = perdure("seen", "r9")
+    assert missing.code == 3
+    sentence(missing)
