@@ -86,7 +86,7 @@ def _print(rows: Sequence[PaneRow], stand: Standings, at: datetime) -> None:
     for name, value in (("user", "user"), ("server", "socket")):
         if len({getattr(row, value) for row in rows}) == 1:
             del shown[name]
-    for name in ("run", "state", "since"):
+    for name in ("run", "state", "since", "context"):
         if not any(shown[name]):
             del shown[name]
     lines = list(zip(*shown.values(), strict=True))
