@@ -42,6 +42,8 @@ class Supervisor:
         self._panes: dict[tuple[str, str], str] = {}
         self._dirty: dict[str, None] = {}
         self._events: list[Event] = []
+        #: When time alone may change a track, for as long as it is this very one.
+        self._times: dict[str, tuple[Track, datetime | None]] = {}
         #: Panes of runs that nobody wants followed: server, its process, pane.
         self._let_go: set[tuple[str, ServerProcess | None, str]] = set()
         self._index()
@@ -69,7 +71,7 @@ class Supervisor:
 
     def due(self) -> datetime | None:
         """Return when time alone may change something next."""
-        return min(filter(None, map(due, self._tracks.values())), default=None)
+        return min(filter(None, map(self._due, self._tracks)), default=None)
 
     # What happens
 
@@ -141,8 +143,8 @@ class Supervisor:
 
     def tick(self, now: datetime) -> None:
         """Let time pass for those who wait for nothing else."""
-        for id, track in list(self._tracks.items()):
-            at = due(track)
+        for id in list(self._tracks):
+            at = self._due(id)
             if at is not None and at <= now:
                 self.observe(id, Passed(), now)
 
@@ -231,7 +233,15 @@ class Supervisor:
         identity = None if found.program is None else found.identity
         self.observe(id, Identified(identity=identity, program=found.program, details=details.agent), now)
 
+    def _due(self, id: str) -> datetime | None:
+        # Of hundreds of tracks hardly one has changed since this was last asked.
+        track, known = self._tracks[id], self._times.get(id)
+        if known is None or known[0] is not track:
+            known = self._times[id] = (track, due(track))
+        return known[1]
+
     def _index(self) -> None:
+        self._times = {id: known for id, known in self._times.items() if id in self._tracks}
         self._panes = {(track.run.server.key, track.run.pane): id for id, track in self._tracks.items()}
 
 

@@ -6,16 +6,17 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest import approx
 
 from perdure.live.pace import GAP, LINES_GAP, SETTLE, Pace
 
 
-def idle(key: str) -> bool:
-    return False
+def idle(key: str) -> float:
+    return 0.0
 
 
-def busy(key: str) -> bool:
-    return True
+def busy(key: str) -> float:
+    return LINES_GAP
 
 
 def test_the_first_change_is_looked_at_almost_at_once_and_with_its_lines() -> None:
@@ -33,8 +34,43 @@ def test_what_goes_on_changing_is_looked_at_every_so_often() -> None:
     pace.changed("a", 0.0)
     pace.take(1.0, idle)
     pace.changed("a", 1.01)
-    assert pace.next() == 1.0 + GAP
-    assert pace.take(1.0 + GAP, idle) == {"a": True}
+    assert pace.next() == approx(1.0 + GAP)
+    assert pace.take(1.01 + GAP, idle) == {"a": True}
+
+
+def test_those_that_go_on_changing_are_looked_at_together() -> None:
+    pace: Pace[str] = Pace()
+    for number, key in enumerate("abc"):
+        pace.changed(key, number * 0.03)
+        pace.take(number * 0.03 + SETTLE, idle)
+        pace.changed(key, 0.12 + number * 0.01)
+    at = pace.next()
+    assert at is not None
+    assert pace.take(at, idle).keys() == {"a", "b", "c"}
+
+
+def test_who_begins_to_change_does_not_wait_for_the_others() -> None:
+    pace: Pace[str] = Pace()
+    pace.changed("a", 0.0)
+    pace.take(1.0, idle)
+    pace.changed("a", 1.1)
+    pace.changed("b", 1.1)
+    assert pace.next() == 1.1 + SETTLE
+    assert pace.take(1.1 + SETTLE, idle) == {"b": True}
+
+
+def test_lines_that_are_wanted_again_are_read_though_they_were_read_just_now() -> None:
+    pace: Pace[str] = Pace()
+    pace.changed("a", 0.0)
+    pace.take(1.0, busy)
+    pace.changed("a", 1.1)
+    assert pace.take(1.3, busy) == {"a": False}
+    pace.read_again("a")
+    at = pace.next()
+    assert at is not None
+    assert at <= 1.3 + GAP
+    assert pace.take(at, busy) == {"a": True}
+    assert pace.next() is None
 
 
 def test_the_lines_of_who_is_busy_come_later_but_come() -> None:
@@ -44,8 +80,8 @@ def test_the_lines_of_who_is_busy_come_later_but_come() -> None:
     pace.changed("a", 1.1)
     assert pace.take(1.3, busy) == {"a": False}
     # Nothing more is printed: what it shows now is read all the same.
-    assert pace.next() == 1.0 + LINES_GAP
-    assert pace.take(1.0 + LINES_GAP, busy) == {"a": True}
+    assert pace.next() == approx(1.0 + LINES_GAP)
+    assert pace.take(1.01 + LINES_GAP, busy) == {"a": True}
     assert pace.next() is None
 
 
@@ -62,6 +98,7 @@ def test_what_is_forgotten_is_not_looked_at() -> None:
     pace.changed("a", 0.0)
     pace.changed("b", 0.0)
     pace.forget(lambda key: key == "b")
+    assert len(pace) == 1
     assert pace.take(1.0, idle) == {"b": True}
 
 
@@ -85,4 +122,4 @@ def test_every_change_is_read_in_the_end_and_never_too_often(steps: list[tuple[f
         looks.append(now)
         read = now if taken["a"] else read
     assert read >= changed
-    assert all(later - earlier >= GAP - 1e-9 for earlier, later in pairwise(looks))
+    assert all(later - earlier >= GAP / 2 - 1e-9 for earlier, later in pairwise(looks))
