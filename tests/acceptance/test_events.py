@@ -18,6 +18,7 @@ from perdure.model.run import Run
 from perdure.store import open_store
 from tests.acceptance.kit import has_fields, only_json, sentence
 from tests.acceptance.watching import PATIENCE, state_dir, watching
+from tests.documented import documented_events
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer
 from tests.unit.live.events import a_run, an_event
@@ -144,3 +145,5 @@ def test_a_follower_goes_from_the_store_to_the_daemon_and_back_and_misses_nothin
     kinds = [row["kind"] for row in rows]
     assert kinds.count("run_created") == 2
     assert {"daemon_started", "daemon_stopped"} <= set(kinds)
+    documented = documented_events()
+    assert [(row["kind"], name) for row in rows for name in row["data"] if name not in documented[row["kind"]]] == []

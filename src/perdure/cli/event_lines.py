@@ -20,7 +20,7 @@ _FIRST: Mapping[EventKind, tuple[str, ...]] = {
     EventKind.IDENTITY_CHANGED: ("agent", "conversation"),
     EventKind.TITLE_CHANGED: ("title",),
     EventKind.SKILL_CHANGED: ("skill",),
-    EventKind.THOUGHT: ("text",),
+    EventKind.THOUGHT: ("thought",),
     EventKind.SENT: ("result",),
 }
 #: Said by what stands before them.
