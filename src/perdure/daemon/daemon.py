@@ -28,6 +28,9 @@ T = TypeVar("T")
 PULSE = 0.25
 #: How long a server may have to do with what we have asked it, in seconds, after it has answered.
 REST = 0.06
+#: What is told in quick succession is heard together, in seconds: agents at work print all the time, and terminals come
+#: and go on the whole machine.
+HUSH = 0.04
 #: How often everything is looked at where the machine tells nothing by itself.
 POLL = 1.0
 #: How long the last round may take when the daemon is told to end.
@@ -135,8 +138,7 @@ class Daemon:
     # In the loop
 
     def _attach(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._watch is not None:
-            loop.add_reader(self._watch.fileno(), self._something_changed)
+        self._listen()
         loop.add_reader(self._exits.fileno(), self._something_ended)
         self._pulse()
 
@@ -144,11 +146,19 @@ class Daemon:
         if self._watch is not None:
             loop.remove_reader(self._watch.fileno())
             self._watch.close()
+            self._watch = None
         loop.remove_reader(self._exits.fileno())
         self._exits.close()
 
+    def _listen(self) -> None:
+        if self._watch is not None:
+            asyncio.get_running_loop().add_reader(self._watch.fileno(), self._something_changed)
+
     def _something_changed(self) -> None:
         assert self._watch is not None
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._watch.fileno())
+        loop.call_later(HUSH, self._listen)
         for key in self._watch.read():
             if key is EVERYTHING:
                 self._noticed.everything = True

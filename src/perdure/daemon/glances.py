@@ -9,9 +9,9 @@ from msgspec import structs
 
 from perdure.agents import roster
 from perdure.daemon.known_servers import Known
-from perdure.daemon.seeing import Tenant, at_prompt, claim_of, may_be_an_agent, on_screen, told
+from perdure.daemon.seeing import Tenant, at_prompt, by_title, claim_of, may_be_an_agent, on_screen, told
 from perdure.daemon.world import World
-from perdure.live.pace import Pace
+from perdure.live.pace import LINES_GAP, TITLED_GAP, Pace
 from perdure.live.supervise import Supervisor
 from perdure.model.observation import Ended, Ending, Sighted
 from perdure.model.run import Place, Run, RunState
@@ -46,6 +46,8 @@ class Glances:
         self._suspect = suspect
         self._pace: Pace[str] = Pace()
         self._printed: set[str] = set()
+        #: Those whose titles say that they are busy.
+        self._titled: set[str] = set()
         self._stirred: set[str] = set()
         self._claimed_at: dict[str, float] = {}
         #: Who had the terminal of a pane that is no agent's, and when that is seen again.
@@ -85,7 +87,7 @@ class Glances:
     def glance(self, servers: Mapping[str, Known], at: float) -> list[Known]:
         """Look at the panes whose turn it is, all of a server in one go; return the servers that were asked."""
         self._see_shells_again(at)
-        taken = self._pace.take(at, self._is_busy)
+        taken = self._pace.take(at, self._rest)
         wanted: dict[str, dict[str, bool]] = {}
         for id, reads in taken.items():
             run = self.supervisor.get(id)
@@ -101,9 +103,12 @@ class Glances:
         self._pace.forget(lambda id: (run := self.supervisor.get(id)) is not None and not run.is_over)
         return asked
 
-    def _is_busy(self, id: str) -> bool:
+    def _rest(self, id: str) -> float:
+        """Return how long a pane's lines are left alone after they were read."""
         run = self.supervisor.get(id)
-        return run is not None and run.status.state is RunState.BUSY
+        if run is None or run.status.state is not RunState.BUSY:
+            return 0.0
+        return TITLED_GAP if id in self._titled else LINES_GAP
 
     def _glance_at(self, known: Known, panes: Mapping[str, bool], at: float) -> None:
         seen = glance(known.server.socket, known.owner, panes, timeout=self._world.config.tmux.timeout_seconds)
@@ -153,10 +158,23 @@ class Glances:
             return
         for reading in told(tenant):
             observe(run.id, reading, now)
+        self._see_screen(run, tenant, glimpse, now)
+        self._see_claim(run, tenant, glimpse.title, at)
+
+    def _see_screen(self, run: Run, tenant: Tenant, glimpse: Glimpse, now: datetime) -> None:
+        titled = by_title(tenant, glimpse.title, now)
         if glimpse.lines is not None:
             self.lines[run.id] = glimpse.lines
-            observe(run.id, on_screen(tenant, glimpse.lines, glimpse.title, now), now)
-        self._see_claim(run, tenant, glimpse.title, at)
+            self.supervisor.observe(run.id, on_screen(tenant, glimpse.lines, glimpse.title, now), now)
+        elif titled is not None:
+            self.supervisor.observe(run.id, titled, now)
+        elif run.id in self._titled:
+            # It was busy by its title and is not any more: what it is instead only its lines tell.
+            self._pace.read_again(run.id)
+        if titled is not None:
+            self._titled.add(run.id)
+        else:
+            self._titled.discard(run.id)
 
     def _see_claim(self, run: Run, tenant: Tenant, title: str, at: float) -> None:
         """See whether the agent went on to another conversation; what is just being written is seen again later."""

@@ -13,7 +13,7 @@ from perdure.host.processes import read_entry, read_words
 from perdure.model.observation import Reading, Source
 from perdure.model.run import Confidence, Program, Reason, RunState
 from perdure.model.screen import Screen
-from perdure.ports import AgentAdapter, HostView, TellsState
+from perdure.ports import AgentAdapter, HostView, ShowsState, TellsState
 from perdure.snapshots.identify import Seen
 
 _HIGH, _MEDIUM = 0.85, 0.6
@@ -30,6 +30,11 @@ class Tenant(Struct, frozen=True, kw_only=True):
     claim: tuple[str | None, bool]
     #: The files whose change is worth a look.
     paths: tuple[str, ...] = ()
+
+    @property
+    def is_titled(self) -> bool:
+        """Whether its title alone may tell that it is busy."""
+        return isinstance(self.adapter, ShowsState) and self.adapter.title_tells
 
 
 def told(tenant: Tenant) -> Iterator[Reading]:
@@ -68,6 +73,14 @@ def on_screen(tenant: Tenant, lines: Sequence[str], title: str, now: datetime) -
         confidence=_confidence(reading.confidence),
         frozen=reading.frozen,
     )
+
+
+def by_title(tenant: Tenant, title: str, now: datetime) -> Reading | None:
+    """Return that the agent is busy, where its title alone says so: then its lines need not be read."""
+    if not tenant.is_titled:
+        return None
+    reading = on_screen(tenant, (), title, now)
+    return reading if reading.state is RunState.BUSY else None
 
 
 def claim_of(tenant: Tenant) -> tuple[str | None, bool]:
