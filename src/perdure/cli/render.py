@@ -75,6 +75,8 @@ def _fitting(widths: Mapping[str, int], spare: Sequence[str], room: int) -> list
     """Return the columns to show, without those that can be spared while they do not fit."""
     shown = list(widths)
     for name in spare:
+        if name not in shown:
+            continue
         if sum(max(widths[each], len(each)) + _GAP for each in shown) <= room:
             break
         shown.remove(name)

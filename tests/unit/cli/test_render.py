@@ -48,3 +48,17 @@ def test_a_piped_table_is_cut_nowhere(capfdbinary: pytest.CaptureFixture[bytes])
     assert "/x" * 300 in lines[2]
     assert lines[3].split() == ["[bold]b[/bold]"]
     assert all(line == line.rstrip() for line in lines)
+
+
+@pytest.mark.parametrize("columns", [["name", "path"], ["name", "path", "size"]])
+def test_what_can_be_spared_is_left_out_where_there_is_no_room(
+    columns: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "20")
+    # One that may be left out is not there in the first place.
+    print_table(columns, [["n" * 12, "p" * 12, "s" * 12][: len(columns)]], whole=("name",), spare=("size", "path"))
+    out = capsys.readouterr().out
+    assert "n" * 12 in out
+    assert "path" not in out
+    assert "size" not in out
