@@ -9,6 +9,17 @@ from typing import Any
 
 from msgspec import Struct
 
+#: The machine itself: its files, its terminal.
+LOCAL = "local"
+#: The platforms that are known without being registered. Their ids of chats are unique among all their chats.
+PLATFORMS = frozenset(
+    """
+    local telegram discord whatsapp slack
+    whatsapp_cloud signal mattermost matrix homeassistant email sms dingtalk api_server webhook msgraph_webhook
+    feishu wecom wecom_callback weixin bluebubbles qqbot yuanbao relay
+    """.split()
+)
+
 
 class Source(Struct, frozen=True, kw_only=True):
     """Where a message came from: everything a gateway can tell about it."""
@@ -40,6 +51,26 @@ class Source(Struct, frozen=True, kw_only=True):
     auto_thread_initial_name: str | None = None
     #: It came by a relay that is trusted. Never written down, so that nobody can forge it.
     relayed: bool = False
+
+
+class HomeChannel(Struct, frozen=True, kw_only=True):
+    """Where on a platform something goes when only the platform is named."""
+
+    platform: str
+    chat_id: str
+    name: str = "Home"
+    thread_id: str | None = None
+
+
+class KeyRules(StrEnum):
+    """Which messages belong to the same chat: three generations of rules."""
+
+    #: One chat for everybody's direct messages on a platform: they read each other's.
+    PER_PLATFORM = "per-platform"
+    #: The same, but WhatsApp's direct messages by chat.
+    WHATSAPP_BY_CHAT = "whatsapp-by-chat"
+    #: Different conversations are never in the same chat.
+    ISOLATED = "isolated"
 
 
 class ResetMode(StrEnum):
@@ -79,7 +110,7 @@ class Kinship(StrEnum):
     BRANCH = "branch"
 
 
-class ResetPolicy(Struct, frozen=True, kw_only=True):
+class ResetPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When chats are reset, and who is told."""
 
     mode: ResetMode = ResetMode.NONE
@@ -117,6 +148,8 @@ class Chat(Struct, frozen=True, kw_only=True):
     closed_at: datetime | None = None
     close_reason: CloseReason | None = None
     title: str | None = None
+    #: Everybody in its place takes part; else it is the one person's it was begun by.
+    shared: bool = False
     #: The chat it follows from, and how.
     follows: str | None = None
     kinship: Kinship | None = None
@@ -162,3 +195,26 @@ class Turn(Struct, frozen=True, kw_only=True):
     hidden: bool = False
     #: Anything else: reasoning, finish reason, the platform's own id of the message …
     extra: Mapping[str, Any] = {}
+
+
+class Transcript(Struct, frozen=True, kw_only=True):
+    """What was said in a chat, as of one moment."""
+
+    chat: str
+    turns: tuple[Turn, ...]
+    #: The position the next turn would have had at that moment: whoever appends expecting it cannot miss a word.
+    next: int
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """A turn that was searched for."""
+
+    chat: str
+    position: int
+    role: str
+    at: datetime
+    title: str | None = None
+    #: Some of its text around what was found.
+    snippet: str = ""
+    #: Where in the snippet words stand that were asked for: from, to.
+    marks: tuple[tuple[int, int], ...] = ()

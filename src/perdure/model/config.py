@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from perdure.model.agent import AgentSpec
+from perdure.model.chat import KeyRules, ResetPolicy
 
 
 class ScrollbackConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -103,6 +104,39 @@ class ThoughtsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     cadence: tuple[float, float, float] = (15.0, 45.0, 120.0)
 
 
+class ChatKeysConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which messages of a gateway belong to the same chat."""
+
+    rules: KeyRules = KeyRules.ISOLATED
+    #: Whether everybody in a group has a chat of their own.
+    group_sessions_per_user: bool = True
+    #: Whether everybody in a thread has.
+    thread_sessions_per_user: bool = False
+    #: Whether the account or bot a message came in by sets chats apart.
+    multiplex_profiles: bool = True
+    #: The account or bot of messages that do not tell.
+    profile: str = ""
+
+
+class ChatsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a gateway's chats are told apart, when they begin anew, and how long they are kept."""
+
+    #: The IANA zone of a daily reset; that of everything else when empty.
+    zone: str = ""
+    #: Platforms besides those that are known.
+    platforms: tuple[str, ...] = ()
+    keys: ChatKeysConfig = ChatKeysConfig()
+    #: For chats neither of the two below is about.
+    reset: ResetPolicy = ResetPolicy()
+    #: Whole policies, by type of chat; and by platform, which win.
+    reset_by_type: Mapping[str, ResetPolicy] = {}
+    reset_by_platform: Mapping[str, ResetPolicy] = {}
+    #: How long ago a chat was closed when pruning lets go of it.
+    prune_days: int = 90
+    #: Where sessions.json and its JSONL files are written for older programs; nowhere when empty.
+    legacy_dir: str = ""
+
+
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything in config.toml."""
 
@@ -119,5 +153,6 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     restore: RestoreConfig = RestoreConfig()
     thoughts: ThoughtsConfig = ThoughtsConfig()
     live: LiveConfig = LiveConfig()
+    chats: ChatsConfig = ChatsConfig()
     #: Agents besides those that come with the program, by name.
     agents: Mapping[str, AgentSpec] = {}
