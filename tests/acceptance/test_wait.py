@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
 import pytest
@@ -39,8 +39,24 @@ def _agent(tmux: TmuxServer, simulants: Simulants, name: str, *args: str) -> str
     return pane.decode().strip()
 
 
-def _waiting(perdure: Perdure, *args: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(perdure.argv("wait", *args), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+#: Starts `perdure wait` with these arguments.
+Begin = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def begin(perdure: Perdure) -> Iterator[Begin]:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def begin(*args: str) -> subprocess.Popen[bytes]:
+        command = perdure.argv("wait", *args, "--timeout", PATIENCE)
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+        return started[-1]
+
+    yield begin
+    for each in started:
+        if each.poll() is None:
+            each.kill()
+            each.communicate()
 
 
 def _ended(waiting: subprocess.Popen[bytes]) -> Ran:
@@ -77,11 +93,9 @@ def test_the_time_is_up(perdure: Perdure, tmux: TmuxServer, simulants: Simulants
     assert "is idle and was not busy in time" in error["message"]
 
 
-def test_an_agent_that_ends_first_is_no_longer_waited_for(
-    perdure: Perdure, tmux: TmuxServer, simulants: Simulants
-) -> None:
+def test_an_agent_that_ends_first_is_no_longer_waited_for(begin: Begin, tmux: TmuxServer, simulants: Simulants) -> None:
     _agent(tmux, simulants, "work")
-    waiting = _waiting(perdure, "work", "--until", "permission", "--timeout", PATIENCE)
+    waiting = begin("work", "--until", "permission")
     wait_for(lambda: _has_begun(waiting), "the beginning")
     simulants.end_all()
     ran = _ended(waiting)
@@ -94,11 +108,11 @@ def _has_begun(waiting: subprocess.Popen[bytes]) -> bool:
     return b"No daemon" in waiting.stderr.peek(1)  # type: ignore[attr-defined]
 
 
-def test_a_pane_that_goes_is_over_and_can_be_waited_for(perdure: Perdure, tmux: TmuxServer) -> None:
+def test_a_pane_that_goes_is_over_and_can_be_waited_for(begin: Begin, tmux: TmuxServer) -> None:
     for name in ("stays", "goes"):
         tmux.run("new-session", "-d", "-s", name, "-n", "w", "sh", "-c", "sleep 1000; true")
     settle(tmux)
-    busy, exited = (_waiting(perdure, "goes", "--until", word, "--timeout", PATIENCE) for word in ("idle", "exited"))
+    busy, exited = (begin("goes", "--until", word) for word in ("idle", "exited"))
     for each in (busy, exited):
         wait_for(lambda each=each: _has_begun(each), "the beginning")  # type: ignore[misc]
     tmux.run("kill-session", "-t", "goes")
@@ -154,11 +168,11 @@ def test_what_cannot_be_waited_for(
     sentence(ran)
 
 
-def test_with_a_daemon_it_is_told(perdure: Perdure, tmux: TmuxServer, simulants: Simulants) -> None:
+def test_with_a_daemon_it_is_told(perdure: Perdure, begin: Begin, tmux: TmuxServer, simulants: Simulants) -> None:
     _agent(tmux, simulants, "work", "--think", "1.5")
     with watching(perdure) as daemon:
         run = daemon.await_state("work:0.0", "idle")
-        waiting = [_waiting(perdure, run.id, "--until", word, "--timeout", PATIENCE) for word in ("busy", "done")]
+        waiting = [begin(run.id, "--until", word) for word in ("busy", "done")]
         tmux.run("send-keys", "-t", "work", "hello", "Enter")
         for each in waiting:
             ran = _ended(each)
@@ -169,18 +183,18 @@ def test_with_a_daemon_it_is_told(perdure: Perdure, tmux: TmuxServer, simulants:
         assert seen == {"run": run.id, "target": "work:0.0", "seen": True, "state": "idle"}
         assert daemon.run(run.id).status.word == "idle"
         assert "nothing new to see" in perdure.ok("seen", run.id).out
-        over = _waiting(perdure, run.id, "--until", "busy", "--timeout", PATIENCE)
+        over = begin(run.id, "--until", "busy")
         simulants.end_all()
         assert _ended(over).code == 1
 
 
 def test_one_who_waits_goes_on_alone_when_the_daemon_ends(
-    perdure: Perdure, tmux: TmuxServer, simulants: Simulants
+    perdure: Perdure, begin: Begin, tmux: TmuxServer, simulants: Simulants
 ) -> None:
     _agent(tmux, simulants, "work", "--think", "1.5")
     with watching(perdure) as daemon:
         run = daemon.await_state("work:0.0", "idle")
-        waiting = _waiting(perdure, run.id, "--until", "busy", "--timeout", PATIENCE)
+        waiting = begin(run.id, "--until", "busy")
         wait_for(lambda: os.path.exists(f"/proc/{waiting.pid}") and _is_connected(waiting.pid), "the question")
     wait_for(lambda: _has_begun(waiting), "the beginning")
     tmux.run("send-keys", "-t", "work", "hello", "Enter")
