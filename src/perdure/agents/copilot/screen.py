@@ -23,7 +23,8 @@ _TABS = re.compile(r"\s*\[?Current\]?\s+\[?Sessions\]?\s")
 #: What a block of the conversation begins with; its other lines are indented further.
 _BLOCK = re.compile(r" [●○◎◉✗✓!$❯] ")  # noqa: RUF001
 _PROMPTS = ("❯", "!")  # noqa: RUF001
-_BUSY = r"^ [●○◎◉◌] \S"
+#: What it loads as it starts, nobody has asked for.
+_BUSY = r"^ [●○◎◉◌] (?!Loading:)\S"
 _IDLE = (
     r"^ (?:← open sidebar · )?(?:Interactive|Plan|Autopilot|Shell)\b"
     r"|/ commands| · (?:Manual Approval|Allow All)\b|^ ctrl\+c again to exit|^ ← use\b|^ → focus timeline"
