@@ -165,13 +165,22 @@ def _overrules(track: Track, screen: Reading, told: Reading, now: datetime) -> b
     if told.state is RunState.ERROR and screen.state is RunState.IDLE:
         # An agent whose turn failed waits at its prompt: that is no contradiction.
         return False
-    if screen.reason in _FORMS and told.at <= screen.at:
+    if screen.reason in _FORMS and (
+        told.confidence is not Confidence.HIGH or (told.at <= screen.at and not _ended_form(track, told))
+    ):
+        # A form is there or is not, and a source of less confidence does not tell who is asked.
         return True
     # A hook may have gone quiet: Esc fires none, and an answer to a question neither.
     trusted = _trusted_for(told)
     return screen.at - told.at >= trusted or (
         screen.at >= told.at and now - told.at >= trusted and _stands(track, screen)
     )
+
+
+def _ended_form(track: Track, told: Reading) -> bool:
+    """Whether this word has just ended a form: that is answered before it is gone from the screen."""
+    status, before = track.run.status, track.run.previous
+    return before is not None and before.reason in _FORMS and status.cause == told.cause and status.since >= told.at
 
 
 def _trusted_for(told: Reading) -> timedelta:

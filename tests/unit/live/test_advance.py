@@ -196,6 +196,27 @@ def test_a_form_that_was_answered_is_gone_when_the_screen_says_so() -> None:
     assert play(story)[2:] == [(3, "busy", "screen:busy")]
 
 
+def test_a_form_of_which_is_told_that_it_was_answered_is_only_not_gone_from_the_screen_yet() -> None:
+    asked: Story = [(2, hook(ATTENTION, PERMISSION)), (2.1, screen(ATTENTION, PERMISSION))]
+    answered: Story = [(9, hook(BUSY)), (9.2, screen(ATTENTION, PERMISSION)), (9.9, screen(ATTENTION, PERMISSION))]
+    story: Story = [(1, hook(BUSY)), *asked, *answered, (10.4, screen(BUSY))]
+    assert words(story, until=60) == ["busy", "attention(permission)", "busy"]
+
+
+def test_a_form_that_stays_though_an_answer_was_told_is_another_one() -> None:
+    asked: Story = [(2, hook(ATTENTION, PERMISSION)), (2.1, screen(ATTENTION, PERMISSION))]
+    story: Story = [(1, hook(BUSY)), *asked, (9, hook(BUSY)), (9.2, screen(ATTENTION, PERMISSION))]
+    assert play(story, until=60)[3:] == [(12.4, "attention(permission)", "screen:attention")]
+
+
+def test_a_registry_that_does_not_tell_who_is_asked_takes_no_form_away() -> None:
+    """It is written again and again while a form is on the screen, and says each time that a turn goes on."""
+    asked: Story = [(1, registry(BUSY, confidence=MEDIUM)), (2, screen(ATTENTION, PERMISSION))]
+    again: Story = [(t, registry(BUSY, confidence=MEDIUM)) for t in (3, 3.5, 9)]
+    story: Story = [*asked, *again, (9.1, screen(ATTENTION, PERMISSION)), (10, screen(BUSY))]
+    assert words(story, until=60) == ["busy", "attention(permission)", "busy"]
+
+
 def test_a_permission_that_was_never_shown_gives_way_to_the_screen_soon() -> None:
     story: Story = [(1, hook(BUSY)), (2, hook(ATTENTION, PERMISSION)), (2.2, screen(BUSY))]
     assert words(story, until=60) == ["busy"]

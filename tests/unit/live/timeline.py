@@ -109,9 +109,15 @@ def hook(state: RunState, reason: Reason | None = None, *, of: float | None = No
     return says(Source.HOOK, state, reason, of=of)
 
 
-def registry(state: RunState, reason: Reason | None = None, *, of: float | None = None) -> Heard:
-    """The agent's registry was read."""
-    return says(Source.REGISTRY, state, reason, of=of)
+def registry(
+    state: RunState,
+    reason: Reason | None = None,
+    *,
+    of: float | None = None,
+    confidence: Confidence = Confidence.HIGH,
+) -> Heard:
+    """The agent's registry was read; of less than high confidence, it does not tell who is asked."""
+    return says(Source.REGISTRY, state, reason, of=of, confidence=confidence)
 
 
 def prompt(*, is_there: bool) -> Heard:
