@@ -219,6 +219,6 @@ PROGRAMS: Mapping[str, Program] = {
         Program("cline", r"What can I do", "/clear", "/quit", _cline_files, words=("--tui", "--auto-approve", "false")),
         Program("goose", r"Enter to send", "/clear", "/exit", environ=_goose_environ, words=("session",)),
         Program("hermes", r"❯", "/new", "/exit", _hermes_files, patience=120.0),
-        Program("aider", r"(?m)^> *$", "/clear", "/exit", _aider_files, options=_aider_options),
+        Program("aider", r"(?m)^(?:diff)?> *$", "/clear", "/exit", _aider_files, options=_aider_options),
     )
 }

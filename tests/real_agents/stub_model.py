@@ -154,6 +154,10 @@ def _obey(orders: Orders, request: Request, number: int, attempt: int, tokens: i
     tokens = orders.usage or tokens
     if orders.status is not None and (orders.times is None or attempt <= orders.times):
         return Answer(number=number, text="", tokens=tokens, status=orders.status, body=orders.body)
+    if orders.calls and not request.tools:
+        # An agent without tools reads from the answer what is to be run, and asks.
+        written = "\n".join(str(call.input) for call in orders.calls)
+        return Answer(number=number, text=f"```bash\n{written}\n```\n", tokens=tokens, delay=orders.delay)
     done = len(request.results)
     if done < len(orders.calls):
         name, value = tool_call(orders.calls[done], orders, request.tools)

@@ -6,7 +6,7 @@ Orders stand in double brackets anywhere in a prompt; the rest of the prompt is 
     [[delay=SECONDS]]       wait before the first token
     [[long=LINES]]          let so many numbered lines follow the answer
     [[slow=SECONDS]]        spread the text over that time
-    [[tool=COMMAND]]        call the agent's shell tool; with several, one after the other
+    [[tool=COMMAND]]        call the agent's shell tool; with several, one after the other. Without tools, write it down
     [[escalate]]            with tool=: ask to run it outside the sandbox, where the tool has such a field
     [[call=NAME {JSON}]]    call any tool with this input
     [[usage=TOKENS]]        claim that the request was so long
