@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
 
+from perdure.daemon import protocol
+from perdure.daemon.call import call
+from perdure.errors import NoDaemon, StoreUnusable
+from perdure.host.places import store_url
+from perdure.model.event import EventKind, StoredEvent
+from perdure.model.run import Run
+from perdure.store import open_store
 from tests.acceptance.kit import wait_for
 from tests.perdure_cli import Perdure
 
@@ -18,15 +25,24 @@ from tests.perdure_cli import Perdure
 PATIENCE = 60.0
 
 
-class Watching:
-    """A daemon at work. Everything is asked as its users ask it: by commands."""
+def state_dir() -> str:
+    """Return where the daemon of this test keeps everything."""
+    return os.environ["PERDURE_STATE_DIR"]
 
-    def __init__(self, perdure: Perdure, process: subprocess.Popen[bytes], said: dict[str, Any], log: str) -> None:
-        self._perdure = perdure
+
+class Watching:
+    """A daemon at work: its runs as it tells them over its socket, its events as they are stored."""
+
+    def __init__(self, process: subprocess.Popen[bytes], said: dict[str, Any], log: str) -> None:
         self.process = process
         #: What it said when it was ready.
         self.said = said
         self._log = log
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self.process.pid
 
     @property
     def log(self) -> str:
@@ -34,38 +50,68 @@ class Watching:
         with open(self._log) as file:
             return file.read()
 
-    def runs(self) -> list[dict[str, Any]]:
-        """Return the runs whose panes are there."""
-        runs: list[dict[str, Any]] = self._perdure.ok("ls", "--json").json["runs"]
-        return runs
+    def ask(self, request: protocol.AnyRequest) -> Any:
+        """Return its answer as plain data."""
+        return call(state_dir(), request, PATIENCE)
 
-    def run(self, target: str) -> dict[str, Any]:
+    def runs(self, *, over: bool = False) -> list[Run]:
+        """Return the runs whose panes are there; with `over`, also those that have ended."""
+        return msgspec.convert(self.ask(protocol.AskRuns(over=over)), list[Run])
+
+    def run(self, name: str) -> Run:
         """Return the run at `session:window.pane`, or by its id."""
-        return next(run for run in self.runs() if target in (run["id"], run["target"]))
+        return find(self.runs(), name)
 
-    def events(self, after: int = 0, *kinds: str) -> list[dict[str, Any]]:
-        """Return what has happened behind a number."""
-        words = [word for kind in kinds for word in ("--kind", kind)]
-        events: list[dict[str, Any]] = self._perdure.ok("events", "--after", str(after), *words, "--json").json["events"]
-        return events
-
-    def await_event(self, what: str, is_it: Callable[[dict[str, Any]], bool], after: int = 0) -> dict[str, Any]:
-        """Return the first event that is the one, once it is there."""
-        found: list[dict[str, Any]] = []
+    def await_run(self, name: str, is_it: Callable[[Run], bool] = lambda run: True, what: str = "") -> Run:
+        """Return the run at a place, or by its id, once it is there and as it should be."""
+        found: list[Run] = []
 
         def look() -> bool:
-            found[:] = [event for event in self.events(after) if is_it(event)]
+            found[:] = [run for run in self.runs() if name in (run.id, run.place.target) and is_it(run)]
             return bool(found)
 
-        wait_for(look, f"{what}; the log says: {self.log}")
+        self.wait_for(look, f"{name} {what}")
         return found[0]
 
-    def await_state(self, target: str, *words: str) -> dict[str, Any]:
+    def await_gone(self, name: str) -> None:
+        """Wait until no run that goes on is at a place, or has an id."""
+        self.wait_for(
+            lambda: not any(name in (run.id, run.place.target) for run in self.runs()), f"{name} to have gone"
+        )
+
+    def await_state(self, name: str, *words: str) -> Run:
         """Wait until a run is in one of these states; return it."""
-        ran = self._perdure("wait", target, "--until", ",".join(words), "--timeout", "60", "--json")
-        assert ran.code == 0, f"{ran}\n{self.log}"
-        run: dict[str, Any] = ran.json
-        return run
+        return self.await_run(name, lambda run: run.status.word in words, f"to be {' or '.join(words)}")
+
+    def events(self, after: int = 0, *kinds: EventKind) -> list[StoredEvent]:
+        """Return what has happened behind a number."""
+        return stored_events(after, kinds)
+
+    def last(self) -> int:
+        """Return the number of the last event."""
+        events = self.events()
+        return events[-1].seq if events else 0
+
+    def await_event(
+        self, kind: EventKind, is_it: Callable[[StoredEvent], bool] = lambda event: True, after: int = 0
+    ) -> StoredEvent:
+        """Return the first event of a kind that is the one, once it is there."""
+        found: list[StoredEvent] = []
+
+        def look() -> bool:
+            found[:] = [event for event in self.events(after, kind) if is_it(event)]
+            return bool(found)
+
+        self.wait_for(look, kind)
+        return found[0]
+
+    def wait_for(self, condition: Callable[[], object], what: str) -> None:
+        """Wait until something is so; the log is shown when it does not become so."""
+        try:
+            wait_for(condition, what)
+        except AssertionError as error:
+            told = [f"{each.seq} {each.event.kind} {each.event.run} {each.event.data}" for each in self.events()]
+            raise AssertionError("\n".join([str(error), "events:", *told, "log:", self.log])) from None
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """End it and return its exit code."""
@@ -75,8 +121,19 @@ class Watching:
 
 
 @contextmanager
-def watching(perdure: Perdure, *args: str, cwd: str | None = None) -> Iterator[Watching]:
-    """Start `perdure up`, wait until it has seen everything, and end it with the block; it must not have complained."""
+def watching(perdure: Perdure, *args: str, env: Mapping[str, str] | None = None) -> Iterator[Watching]:
+    """Start `perdure up`, wait until it has seen everything, and end it with the block, which has to go well."""
+    watcher = begin(perdure, *args, env=env)
+    try:
+        yield watcher
+        if watcher.process.poll() is None:
+            assert watcher.end() == 0, watcher.log
+    finally:
+        dispose(watcher)
+
+
+def begin(perdure: Perdure, *args: str, env: Mapping[str, str] | None = None) -> Watching:
+    """Start `perdure up` and wait until it has seen everything; to be ended by `dispose`, whatever becomes of it."""
     log = os.path.join(os.environ["HOME"], f"up-{os.urandom(4).hex()}.log")
     with open(log, "wb") as errors:
         process = subprocess.Popen(
@@ -84,24 +141,66 @@ def watching(perdure: Perdure, *args: str, cwd: str | None = None) -> Iterator[W
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
-            cwd=cwd,
+            env={**os.environ, **(env or {})},
         )
     assert process.stdout is not None
     line = process.stdout.readline()
     with open(log) as file:
         assert line, f"it ended with {process.wait()}: {file.read()}"
-    watcher = Watching(perdure, process, msgspec.json.decode(line)["watching"], log)
+    return Watching(process, msgspec.json.decode(line)["watching"], log)
+
+
+def dispose(watcher: Watching) -> None:
+    """See that nothing of a daemon is left."""
+    if watcher.process.poll() is None:
+        watcher.process.kill()
+        watcher.process.wait()
+    if watcher.process.stdout is not None:
+        watcher.process.stdout.close()
+
+
+def find(runs: Sequence[Run], name: str) -> Run:
+    """Return the one run at `session:window.pane`, or by its id; fails the test when it is not one."""
+    found = [run for run in runs if name in (run.id, run.place.target)]
+    assert len(found) == 1, (name, [(run.id, run.place.target) for run in runs])
+    return found[0]
+
+
+def stored_events(after: int = 0, kinds: Collection[EventKind] = ()) -> list[StoredEvent]:
+    """Return the stored events behind a number, whether or not anybody is at work."""
+    with _store() as store:
+        return list(store.read_events(after=after, limit=100_000, kinds=kinds)) if store is not None else []
+
+
+def stored_runs() -> dict[str, Run]:
+    """Return every run that is stored, over or not, by its id."""
+    with _store() as store:
+        return {run.id: run for run in store.list_runs()} if store is not None else {}
+
+
+@contextmanager
+def _store() -> Iterator[Any]:
+    """The store for reading; None while it is just being made."""
     try:
-        yield watcher
-        if process.poll() is None:
-            assert watcher.end() == 0, watcher.log
+        store = open_store(store_url(os.environ, state_dir()), state_dir=state_dir(), read_only=True)
+    except StoreUnusable:
+        store = None
+    try:
+        yield store
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-        process.stdout.close()
+        if store is not None:
+            store.close()
 
 
-def kinds_of(events: Sequence[dict[str, Any]]) -> list[str]:
+def is_watched() -> bool:
+    """Return whether a daemon answers."""
+    try:
+        call(state_dir(), protocol.AskStatus(), PATIENCE)
+    except NoDaemon:
+        return False
+    return True
+
+
+def kinds_of(events: Sequence[StoredEvent]) -> list[EventKind]:
     """Return what happened, in order."""
-    return [event["kind"] for event in events]
+    return [each.event.kind for each in events]

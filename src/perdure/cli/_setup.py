@@ -134,6 +134,14 @@ class Setup:
             return self.me
         return user_by_uid(server.uid) or User(server.user, server.uid, server.uid, "/")
 
+    def with_store_opened_again(self) -> Setup:
+        """Return the same ground with the store that is there now. Raises `StoreUnusable`, and then nothing has changed."""
+        fresh = Setup()
+        fresh._config = self._config
+        fresh.store  # noqa: B018 - opened now, so that the one there was is only let go of for it
+        self.close()
+        return fresh
+
     def state_dir_of(self, user: User) -> str:
         """Return where what belongs to a user is kept."""
         return self.state_dir if user.uid == self.me.uid else places.state_dir({}, user.home)

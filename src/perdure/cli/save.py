@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
@@ -58,7 +58,18 @@ def _warm_up(setup: Setup) -> None:
         return
 
 
-def keep(setup: Setup, looked: Sequence[Looked | Missed], at: datetime, *, exports: bool = True) -> list[SaveResult]:
+def _complain(sentence: str) -> None:
+    print(f"perdure: {sentence}", file=sys.stderr)
+
+
+def keep(
+    setup: Setup,
+    looked: Sequence[Looked | Missed],
+    at: datetime,
+    *,
+    exports: bool = True,
+    say: Callable[[str], None] = _complain,
+) -> list[SaveResult]:
     """Save what was looked at. What the store cannot take, the manifests still do, and its result says so."""
     from perdure.errors import StoreUnusable
     from perdure.host import spool
@@ -69,13 +80,13 @@ def keep(setup: Setup, looked: Sequence[Looked | Missed], at: datetime, *, expor
     except StoreUnusable as error:
         results = unsaved(looked, error)
     if any(each.reason == "store" for each in results):
-        _keep_manifests(setup, looked, results)
+        _keep_manifests(setup, looked, results, say)
         return results
     spool.prune(spool.spool_dir(setup.state_dir), at)
     try:
         prune(setup.store, setup.config, at)
     except StoreUnusable as error:
-        print(f"perdure: saved, but older snapshots could not be let go of: {error.message}", file=sys.stderr)
+        say(f"saved, but older snapshots could not be let go of: {error.message}")
     if exports and setup.config.export.on_save:
         from perdure.cli.export import export_all
 
@@ -83,7 +94,9 @@ def keep(setup: Setup, looked: Sequence[Looked | Missed], at: datetime, *, expor
     return results
 
 
-def _keep_manifests(setup: Setup, looked: Sequence[Looked | Missed], results: Sequence[SaveResult]) -> None:
+def _keep_manifests(
+    setup: Setup, looked: Sequence[Looked | Missed], results: Sequence[SaveResult], say: Callable[[str], None]
+) -> None:
     """Write the captures down beside the database, so that one that is broken does not cost them."""
     from perdure.errors import StoreUnusable
     from perdure.snapshots.look import Looked
@@ -94,9 +107,9 @@ def _keep_manifests(setup: Setup, looked: Sequence[Looked | Missed], results: Se
             try:
                 write_manifest(setup.state_dir, each.capture, each.scrollback)
             except (OSError, StoreUnusable) as error:
-                print(f"perdure: the manifest could not be written either: {str(error).rstrip('.')}.", file=sys.stderr)
+                say(f"the manifest could not be written either: {str(error).rstrip('.')}.")
             else:
-                print("perdure: kept in the manifest; the next save that can takes it into the store.", file=sys.stderr)
+                say("kept in the manifest; the next save that can takes it into the store.")
 
 
 def exit_code(results: Sequence[SaveResult], *, one_socket: bool) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,8 @@ from perdure.host.clock import now, ticking
 from perdure.host.spool import spool_dir
 from perdure.model.user import User
 from perdure.tmux.sockets import socket_dir
+
+log = logging.getLogger(__name__)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -83,8 +86,10 @@ def _world(setup: Setup, all_users: bool) -> World:
         return [*homes, *below]
 
     def reload() -> World:
-        fresh = setup.with_config_read_again()
-        return _world(fresh, all_users)
+        return _world(setup.with_config_read_again(), all_users)
+
+    def reopen() -> World:
+        return _world(setup.with_store_opened_again(), all_users)
 
     users()  # so that who may not ask for everybody's is told so before anything begins
     return World(
@@ -97,10 +102,11 @@ def _world(setup: Setup, all_users: bool) -> World:
         sockets=sockets,
         socket_dirs=socket_dirs,
         spools=spools,
-        keep=partial(keep, setup),
+        keep=partial(keep, setup, say=log.info),
         restore_words=lambda socket: (sys.executable, "-m", "perdure", "restore", "--json", "--socket", socket),
         environ=dict(os.environ),
         reload=reload,
+        reopen=reopen,
         now=now,
         ticking=ticking,
         close=setup.close,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
@@ -13,13 +13,14 @@ from typing import TypeVar
 from perdure.daemon.rounds import Rounds
 from perdure.daemon.stimuli import Gone, Key, Round, Stimuli, What
 from perdure.daemon.world import World
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, Refused
 from perdure.host.child import run_aside
 from perdure.host.exits import Exit, Exits, switches
 from perdure.host.watch import EVERYTHING, Watch, watch
 from perdure.live.feed import Feed
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.run import Program
+from perdure.model.secrets import redact_text
 from perdure.model.server import Server
 
 T = TypeVar("T")
@@ -33,8 +34,10 @@ REST = 0.06
 HUSH = 0.04
 #: How often everything is looked at where the machine tells nothing by itself.
 POLL = 1.0
-#: How long the last round may take when the daemon is told to end.
+#: How long the last round may take when the daemon is told to end, until it is said.
 DRAIN = 10.0
+#: How long nothing is tried after rounds have failed, at most.
+SLOWEST = 60.0
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +55,7 @@ class Daemon:
         self._noticed = Stimuli()
         self._wake = asyncio.Event()
         self._stopping = False
+        self._stopped = asyncio.Event()
         self._is_at_work = False
         self._reload = False
         self._watch: Watch[Key] | None = None
@@ -64,6 +68,9 @@ class Daemon:
         self._resting: dict[Key, int] = {}
         self._next_at: float | None = None
         self._polled_at = 0.0
+        self._needs_terminals = False
+        #: Servers that died and are brought back one after the other.
+        self._fallen: list[Server] = []
         self._aside: set[asyncio.Task[None]] = set()
 
     @property
@@ -73,12 +80,8 @@ class Daemon:
         return self._rounds
 
     async def in_order(self, work: Callable[[Rounds], T]) -> T:
-        """Run something in the thread of the rounds, and publish what came of it."""
-        loop = asyncio.get_running_loop()
-        result, stored = await loop.run_in_executor(self._worker, lambda: self._recorded(work))
-        for event in stored:
-            self.feed.publish(event)
-        return result
+        """Run something in the thread of the rounds; what came of it is written down and published, whoever still waits."""
+        return await asyncio.get_running_loop().run_in_executor(self._worker, lambda: self._recorded(work))
 
     async def run(self, listen: Callable[[Daemon], asyncio.Task[None]], ready: Callable[[int, int, int], None]) -> None:
         """Watch until SIGTERM or SIGINT; `listen` starts whoever answers others. Raises what the beginning raises.
@@ -90,18 +93,27 @@ class Daemon:
             loop.add_signal_handler(number, self.stop)
         loop.add_signal_handler(signal.SIGHUP, self._ask_to_reload)
         self._watch = watch()
+
+        def publish(events: Sequence[StoredEvent]) -> None:
+            # From the thread that has stored them, so that they are published in this order, and also when nobody
+            # waits any more for what they came of.
+            loop.call_soon_threadsafe(self._publish, events)
+
         try:
-            first = await loop.run_in_executor(self._worker, self._begin)
+            first = await loop.run_in_executor(self._worker, self._begin, publish)
             listening = listen(self)
             # Without anybody to answer there is no use in going on: whoever asks would think that nobody is there.
             listening.add_done_callback(lambda _: self.stop())
             try:
                 self._attach(loop)
                 self._take(first)
-                ready(*await self.in_order(lambda rounds: rounds.counts()))
+                counts = await self.in_order(lambda rounds: rounds.counts())
+                if not self._stopping:
+                    ready(*counts)
                 await self._go_round()
                 await self._drain()
             finally:
+                await self._leave_restoring()
                 listening.cancel()
                 with suppress(asyncio.CancelledError):
                     await listening
@@ -113,13 +125,14 @@ class Daemon:
     def stop(self) -> None:
         """Have the daemon end after the round it is in."""
         self._stopping = True
+        self._stopped.set()
         self._wake.set()
 
     # In the thread of the rounds
 
-    def _begin(self) -> Round:
+    def _begin(self, publish: Callable[[Sequence[StoredEvent]], None]) -> Round:
         world = self._open_world()
-        self._rounds = Rounds(world)
+        self._rounds = Rounds(world, publish)
         try:
             return self._rounds.begin()
         except BaseException:
@@ -131,11 +144,17 @@ class Daemon:
         if self._rounds is not None:
             self._rounds.world.close()
 
-    def _recorded(self, work: Callable[[Rounds], T]) -> tuple[T, tuple[StoredEvent, ...]]:
-        result = work(self.rounds)
-        return result, self.rounds.record()
+    def _recorded(self, work: Callable[[Rounds], T]) -> T:
+        try:
+            return work(self.rounds)
+        finally:
+            self.rounds.record()
 
     # In the loop
+
+    def _publish(self, events: Sequence[StoredEvent]) -> None:
+        for event in events:
+            self.feed.publish(event)
 
     def _attach(self, loop: asyncio.AbstractEventLoop) -> None:
         self._listen()
@@ -165,6 +184,8 @@ class Daemon:
             elif key.what is What.TERMINALS:
                 # Anybody's, on the whole machine: one of ours only when its server did something.
                 self._count()
+                if self._needs_terminals:
+                    self._noticed.keys.add(key)
             else:
                 self._noticed.keys.add(key)
         if self._noticed:
@@ -188,7 +209,7 @@ class Daemon:
         if self._watch is not None and self._watch.unwatched and loop.time() >= self._polled_at + POLL:
             # What the kernel does not tell of is looked at instead.
             self._polled_at = loop.time()
-            self._noticed.keys.update(self._watch.unwatched)
+            self._noticed.polled.update(self._watch.unwatched)
             self._wake.set()
         loop.call_later(PULSE, self._pulse)
 
@@ -218,6 +239,7 @@ class Daemon:
 
     async def _go_round(self) -> None:
         loop = asyncio.get_running_loop()
+        failures = 0
         while not self._stopping:
             await self._wait()
             if self._reload:
@@ -229,19 +251,37 @@ class Daemon:
             self._is_at_work = True
             try:
                 done = await loop.run_in_executor(self._worker, self.rounds.round, noticed)
-            except PerdureError as error:
-                log.warning("round failed: %s", error.message)
-                self._next_at = loop.time() + POLL
+            except Refused:
+                # Another watches by now: whatever is done here is done twice.
+                raise
+            except Exception as error:
+                failures += 1
+                self._failed(noticed, error, failures)
+                # What was noticed is not forgotten, and yet nothing is tried again at once.
+                with suppress(TimeoutError):
+                    pause = min(POLL * 2 ** min(failures - 1, 10), SLOWEST)
+                    await asyncio.wait_for(self._stopped.wait(), pause)
                 continue
             finally:
                 self._is_at_work = False
+            failures = 0
             self._take(done)
             self._restore_fallen()
+
+    def _failed(self, noticed: Stimuli, error: Exception, failures: int) -> None:
+        """A round has failed: what it was about is the next one's, which has to look at everything."""
+        self._noticed.again(noticed)
+        self._noticed.everything = True
+        if failures == 1:
+            expected = isinstance(error, PerdureError)
+            log.error("a round failed: %s", error, exc_info=None if expected else error)
 
     async def _wait(self) -> None:
         """Wait until something is noticed or due; what is noticed together is looked at together."""
         now = asyncio.get_running_loop().time()
-        timeout = POLL if self._watch is None else max(0.0, (self._next_at or now) - now)
+        timeout = max(0.0, (self._next_at or now) - now)
+        if self._watch is None:
+            timeout = min(timeout, POLL)
         if not self._noticed:
             self._wake.clear()
             with suppress(TimeoutError):
@@ -249,16 +289,16 @@ class Daemon:
         self._wake.clear()
 
     def _take(self, done: Round) -> None:
-        """Publish what a round came to, and watch what it asks for."""
-        for event in done.events:
-            self.feed.publish(event)
+        """Watch what a round asks for."""
         self._next_at = done.next_at
+        self._needs_terminals = done.needs_terminals
         self._servers = dict(done.servers)
         if done.asked:
             self._rest(done.asked)
         if self._watch is not None and self._paths != done.paths:
-            for key in self._paths.keys() - done.paths.keys():
-                self._watch.remove(key)
+            for key, path in self._paths.items():
+                if done.paths.get(key) != path:
+                    self._watch.remove(key)
             for key, path in done.paths.items():
                 if self._paths.get(key) != path:
                     self._watch.add(path, key)
@@ -274,16 +314,29 @@ class Daemon:
 
     def _restore_fallen(self) -> None:
         """Bring back servers that died, where that is wished for: in a process of its own, for it takes its time."""
+        is_at_it = bool(self._fallen)
         while self.rounds.to_restore:
-            server = self.rounds.to_restore.pop()
-            task = asyncio.get_running_loop().create_task(self._restore(server))
+            self._fallen.append(self.rounds.to_restore.pop(0))
+        if self._fallen and not is_at_it:
+            task = asyncio.get_running_loop().create_task(self._restore_all())
             self._aside.add(task)
             task.add_done_callback(self._aside.discard)
+
+    async def _restore_all(self) -> None:
+        # One after the other: two restores for one user would refuse each other.
+        while self._fallen:
+            try:
+                await self._restore(self._fallen[0])
+            except (OSError, PerdureError) as error:
+                log.error("%s could not be brought back: %s", self._fallen[0].socket, error)
+            finally:
+                del self._fallen[0]
 
     async def _restore(self, server: Server) -> None:
         world = self.rounds.world
         ran = await run_aside(world.restore_words(server.socket), environ=world.environ, cwd="/")
-        data = {"socket": server.socket, "exit_code": ran.status, "message": ran.err.strip()[-500:]}
+        message = redact_text(ran.err.strip())[-500:]
+        data = {"socket": server.socket, "exit_code": ran.status, "message": message}
         event = Event(kind=EventKind.RESTORED, at=world.now(), server=server.key, data=data)
         await self.in_order(lambda rounds: rounds.supervisor.note(event))
 
@@ -300,14 +353,16 @@ class Daemon:
             log.info("the configuration was read again")
 
     async def _drain(self) -> None:
+        await self._leave_restoring()
+        ending = asyncio.get_running_loop().run_in_executor(self._worker, self.rounds.end)
+        try:
+            await asyncio.wait_for(asyncio.shield(ending), DRAIN)
+        except TimeoutError:
+            log.warning("the last save takes more than %.0f s", DRAIN)
+            await ending
+
+    async def _leave_restoring(self) -> None:
+        """Have a restore that is at work end; `perdure restore` goes on from there."""
         for task in self._aside:
             task.cancel()
         await asyncio.gather(*self._aside, return_exceptions=True)
-        loop = asyncio.get_running_loop()
-        try:
-            stored = await asyncio.wait_for(loop.run_in_executor(self._worker, self.rounds.end), DRAIN)
-        except TimeoutError:
-            log.warning("the last save did not come to its end in %.0f s", DRAIN)
-            return
-        for event in stored:
-            self.feed.publish(event)

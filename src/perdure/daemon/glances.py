@@ -9,7 +9,7 @@ from msgspec import structs
 
 from perdure.agents import roster
 from perdure.daemon.known_servers import Known
-from perdure.daemon.seeing import Tenant, at_prompt, by_title, claim_of, may_be_an_agent, on_screen, told
+from perdure.daemon.seeing import Occupant, Tenant, at_prompt, by_title, claim_of, may_be_an_agent, on_screen, told
 from perdure.daemon.world import World
 from perdure.live.pace import LINES_GAP, TITLED_GAP, Pace
 from perdure.live.supervise import Supervisor
@@ -23,6 +23,8 @@ CLAIM_GAP = 1.0
 LATER = 5.0
 #: After something was printed by a shell, it is seen again this much later what has its terminal.
 SHELL_AGAIN = (0.25, 1.0)
+#: How long a glance may take, in seconds: meanwhile nobody else is looked at.
+QUICK = 2.0
 #: How long after the last key a person is taken to be still there.
 PRESENT = timedelta(minutes=5)
 
@@ -37,9 +39,11 @@ class Glances:
         tenants: dict[str, Tenant],
         suspect: Callable[[Run], None],
         later: Callable[[Run, float], None],
+        unanswered: Callable[[Known, float], None],
     ) -> None:
         self._world = world
         self._later = later
+        self._unanswered = unanswered
         self._agents = roster(world.config.agents)
         self.supervisor = supervisor
         self._tenants = tenants
@@ -48,10 +52,15 @@ class Glances:
         self._printed: set[str] = set()
         #: Those whose titles say that they are busy.
         self._titled: set[str] = set()
+        self._polled: set[str] = set()
         self._stirred: set[str] = set()
+        #: Panes that could not be looked at, by the keys of their servers.
+        self._missed: dict[str, set[str]] = {}
+        #: When it was last seen, and will be next, whether an agent went on to another conversation.
         self._claimed_at: dict[str, float] = {}
+        self._claims_at: dict[str, float] = {}
         #: Who had the terminal of a pane that is no agent's, and when that is seen again.
-        self._foreground: dict[str, int | None] = {}
+        self._occupants: dict[str, Occupant | None] = {}
         self._shells_at: dict[str, list[float]] = {}
         #: What each pane last showed, for those who think about it.
         self.lines: dict[str, Sequence[str]] = {}
@@ -65,16 +74,18 @@ class Glances:
         """Go on with another configuration."""
         self._world, self._agents = world, roster(world.config.agents)
 
-    def changed(self, id: str, at: float, *, printed: bool) -> None:
-        """Have a run looked at."""
+    def changed(self, id: str, at: float, *, printed: bool, told: bool = True) -> None:
+        """Have a run looked at. Where nobody told that it is worth it, what it shows tells whether it has printed something."""
         id = id.partition("/")[0]
         self._pace.changed(id, at)
-        if printed:
+        if printed and told:
             self._printed.add(id)
+        elif not told:
+            self._polled.add(id)
 
     def next(self) -> float | None:
         """When the next run is to be looked at."""
-        times = [times[0] for times in self._shells_at.values()]
+        times = [*(times[0] for times in self._shells_at.values()), *self._claims_at.values()]
         return min([each for each in (self._pace.next(), *times) if each is not None], default=None)
 
     def titles(self, known: Known, panes: Mapping[str, str], at: float) -> None:
@@ -98,10 +109,27 @@ class Glances:
         for key, panes in wanted.items():
             known = servers.get(key)
             if known is not None and known.process is not None:
-                asked.append(known)
+                if not known.failures:
+                    asked.append(known)
                 self._glance_at(known, panes, at)
-        self._pace.forget(lambda id: (run := self.supervisor.get(id)) is not None and not run.is_over)
+        self._see_claims(at)
         return asked
+
+    def answered(self, known: Known, at: float) -> None:
+        """Have those looked at that could not be while their server did not answer."""
+        for pane in self._missed.pop(known.server.key, ()):
+            run = self.supervisor.in_pane(known.server.key, pane)
+            if run is not None:
+                self._pace.changed(run.id, at)
+
+    def forget(self, keep: Callable[[str], bool]) -> None:
+        """Let go of what is known of runs that are over."""
+        self._pace.forget(keep)
+        for ids in (self._printed, self._polled, self._stirred):
+            ids.intersection_update([id for id in ids if keep(id)])
+        for known in (self._claimed_at, self._claims_at, self._occupants, self._shells_at, self.lines):
+            for id in [id for id in known if not keep(id)]:
+                del known[id]
 
     def _rest(self, id: str) -> float:
         """Return how long a pane's lines are left alone after they were read."""
@@ -111,9 +139,15 @@ class Glances:
         return TITLED_GAP if id in self._titled else LINES_GAP
 
     def _glance_at(self, known: Known, panes: Mapping[str, bool], at: float) -> None:
-        seen = glance(known.server.socket, known.owner, panes, timeout=self._world.config.tmux.timeout_seconds)
+        timeout = min(self._world.config.tmux.timeout_seconds, QUICK)
+        seen = None if known.failures else glance(known.server.socket, known.owner, panes, timeout=timeout)
         if seen is None or seen.process != known.process:
-            known.look_by(at)
+            # They are looked at again once their server is.
+            self._missed.setdefault(known.server.key, set()).update(panes)
+            if seen is None and not known.failures:
+                self._unanswered(known, at)
+            elif seen is not None:
+                known.look_by(at)
             return
         for pane in panes:
             run = self.supervisor.in_pane(known.server.key, pane)
@@ -128,8 +162,9 @@ class Glances:
     def _take_in(self, run: Run, glimpse: Glimpse, at: float) -> None:
         now = self._world.now()
         observe = self.supervisor.observe
-        printed = run.id in self._printed
+        printed = run.id in self._printed or self._shows_more(run.id, glimpse)
         self._printed.discard(run.id)
+        self._polled.discard(run.id)
         if printed and run.id in self._tenants:
             self._stirred.add(run.id)
         place = Place(
@@ -159,7 +194,12 @@ class Glances:
         for reading in told(tenant):
             observe(run.id, reading, now)
         self._see_screen(run, tenant, glimpse, now)
-        self._see_claim(run, tenant, glimpse.title, at)
+        self._claims_at.setdefault(run.id, max(at, self._claimed_at.get(run.id, float("-inf")) + CLAIM_GAP))
+
+    def _shows_more(self, id: str, glimpse: Glimpse) -> bool:
+        """Whether a pane that nobody tells of shows something else than the last time."""
+        before = self.lines.get(id)
+        return id in self._polled and glimpse.lines is not None and before is not None and before != glimpse.lines
 
     def _see_screen(self, run: Run, tenant: Tenant, glimpse: Glimpse, now: datetime) -> None:
         titled = by_title(tenant, glimpse.title, now)
@@ -176,15 +216,18 @@ class Glances:
         else:
             self._titled.discard(run.id)
 
-    def _see_claim(self, run: Run, tenant: Tenant, title: str, at: float) -> None:
-        """See whether the agent went on to another conversation; what is just being written is seen again later."""
-        if at - self._claimed_at.get(run.id, float("-inf")) < CLAIM_GAP:
-            return
-        self._claimed_at[run.id] = at
-        now = claim_of(structs.replace(tenant, seen=structs.replace(tenant.seen, title=title)))
-        if now != tenant.claim:
-            self._tenants[run.id] = structs.replace(tenant, claim=now)
-            self._suspect(run)
+    def _see_claims(self, at: float) -> None:
+        """See whether agents that have stirred went on to another conversation; not more often than is needed."""
+        for id in [id for id, due in self._claims_at.items() if due <= at]:
+            del self._claims_at[id]
+            run, tenant = self.supervisor.get(id), self._tenants.get(id)
+            if run is None or run.is_over or tenant is None:
+                continue
+            self._claimed_at[id] = at
+            now = claim_of(structs.replace(tenant, seen=structs.replace(tenant.seen, title=run.title)))
+            if now != tenant.claim:
+                self._tenants[id] = structs.replace(tenant, claim=now)
+                self._suspect(run)
 
     def _see_shells_again(self, at: float) -> None:
         for id, times in list(self._shells_at.items()):
@@ -202,13 +245,13 @@ class Glances:
     def _see_shell(self, run: Run, at: float) -> None:
         if run.first is None:
             return
-        reading, foreground = at_prompt(run.first, self._world.now())
+        reading, occupant = at_prompt(run.first, self._world.now())
         if reading is not None:
             self.supervisor.observe(run.id, reading, self._world.now())
-        if foreground == self._foreground.get(run.id):
+        if occupant == self._occupants.get(run.id):
             return
-        self._foreground[run.id] = foreground
-        if foreground is not None and may_be_an_agent(foreground, self._agents):
+        self._occupants[run.id] = occupant
+        if occupant is not None and may_be_an_agent(occupant.pid, self._agents):
             self._suspect(run)
         else:
             # What is kept of the pane has changed, but nothing that is worth a look at once.

@@ -7,6 +7,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from perdure.host.demise import Vigil
+from perdure.host.exits import switches
 from perdure.model.run import Health, Program
 from perdure.model.server import Server, ServerProcess
 from perdure.model.user import User
@@ -17,8 +18,10 @@ LOOK_GAP = 0.5
 OUTLINE_GAP = 0.7
 #: What a program that has just started may still do to be known: it is looked at again after this long.
 FOLLOW_UPS = (0.3, 1.0, 3.0)
-#: How often a server that did not answer is asked again.
-RETRY = 2.0
+#: How soon a server that did not answer is asked again: the more often it did not, the later.
+RETRY, RETRY_AT_MOST = 1.0, 10.0
+#: One that has done nothing at all since it did not answer cannot answer, and is not asked but this often.
+ASLEEP = 30.0
 #: After so many failures a server is overloaded, and no longer only slow.
 OVERLOADED_AFTER = 3
 
@@ -40,6 +43,11 @@ class Known(Struct, kw_only=True):
     outline_at: float | None = None
     outlined_at: float = float("-inf")
     failures: int = 0
+    #: When it did not answer, and how much it had done by then.
+    failed_at: float = float("-inf")
+    done_by_then: int | None = None
+    #: It is there and has no session.
+    empty: bool = False
     health: Health = Health.HEALTHY
     #: When it was last seen whole.
     seen_at: datetime | None = None
@@ -62,3 +70,26 @@ class Known(Struct, kw_only=True):
         """Count it as looked at: whatever was to be looked at by now is."""
         self.looked_at, self.outline_at = at, None
         self.looks = [each for each in self.looks if each > at]
+
+    def did_not_answer(self, at: float) -> None:
+        """Count a failure, and have it asked again."""
+        if not self.is_asleep(at):
+            self.failed_at, self.done_by_then = at, switches(self.program.pid) if self.program else None
+        self.failures += 1
+        # One that never answered may be no tmux at all, and nothing tells when it wakes.
+        self.look_by(at + min(RETRY * self.failures**2, RETRY_AT_MOST if self.process is not None else ASLEEP))
+
+    def is_asleep(self, at: float) -> bool:
+        """Return whether it has not done anything since it did not answer: asking it would only keep everybody waiting."""
+        if not self.failures or self.program is None or self.done_by_then is None or at >= self.failed_at + ASLEEP:
+            return False
+        return switches(self.program.pid) == self.done_by_then
+
+    def answered(self, now: datetime) -> None:
+        """Take note that it was seen whole."""
+        self.failures, self.seen_at, self.empty, self.done_by_then = 0, now, False, None
+
+    def ended(self) -> None:
+        """Forget its process: there may be another later."""
+        self.process = self.program = self.vigil = self.vigil_at = self.outline = self.outline_at = None
+        self.failures, self.empty, self.done_by_then = 0, False, None

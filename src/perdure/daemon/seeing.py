@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from msgspec import Struct, structs
 
 from perdure.agents import Roster
-from perdure.agents.generic import is_shell
-from perdure.host.processes import read_entry, read_words
+from perdure.agents.generic import is_shell, is_waiting_shell
+from perdure.host.processes import Entry, children_of, read_entry, read_words
 from perdure.model.observation import Reading, Source
 from perdure.model.run import Confidence, Program, Reason, RunState
 from perdure.model.screen import Screen
@@ -17,6 +18,8 @@ from perdure.ports import AgentAdapter, HostView, ShowsState, TellsState
 from perdure.snapshots.identify import Seen
 
 _HIGH, _MEDIUM = 0.85, 0.6
+#: How many shells deep it is looked for what runs.
+_DEEPEST = 5
 
 
 class Tenant(Struct, frozen=True, kw_only=True):
@@ -101,19 +104,49 @@ def settled(tenant: Tenant, before: Tenant | None) -> Tenant:
     return structs.replace(tenant, claim=claim_of(tenant), paths=telling(tenant))
 
 
-def at_prompt(shell: Program, now: datetime) -> tuple[Reading | None, int | None]:
-    """Return whether a pane's shell is at its prompt, and which group of processes has the terminal instead."""
+class Occupant(NamedTuple):
+    """The program that has a pane's terminal: by its name too, since one process may become another program."""
+
+    pid: int
+    name: str
+
+
+def at_prompt(shell: Program, now: datetime) -> tuple[Reading | None, Occupant | None]:
+    """Return whether a pane waits at a shell's prompt, and who has its terminal when it does not.
+
+    The prompt may be that of another shell than the one the pane was begun with: one that was started by it.
+    """
     entry = read_entry(shell.pid)
     if entry is None or entry.start_ticks != shell.start_ticks:
         return None, None
-    foreground = entry.tpgid
-    if foreground in (entry.pgid, -1, 0):
-        if is_shell(entry.comm):
-            return _by_process(RunState.IDLE, "prompt", now), None
-        return _by_process(RunState.BUSY, entry.comm, now), None
-    leader = read_entry(foreground)
-    name = leader.comm if leader is not None else "program"
-    return _by_process(RunState.BUSY, name, now), foreground
+    foreground = entry.pgid if entry.tpgid in (-1, 0) else entry.tpgid
+    leader = entry if foreground == entry.pid else read_entry(foreground)
+    if leader is None:
+        # The first of several has ended, and the others go on.
+        occupant = Occupant(foreground, "program")
+    elif _waits(leader):
+        return _by_process(RunState.IDLE, "prompt", now), None
+    else:
+        occupant = _occupant(leader)
+    return _by_process(RunState.BUSY, occupant.name, now), occupant
+
+
+def _waits(leader: Entry) -> bool:
+    """Whether a process is a shell that was not told to run something; by its name alone where its words are hidden."""
+    if not is_shell(leader.comm):
+        return False
+    _, argv = read_words(leader.pid)
+    return is_waiting_shell(argv) if argv else True
+
+
+def _occupant(leader: Entry) -> Occupant:
+    """Return what runs, where a shell was told to run it: what that has started last."""
+    for _ in range(_DEEPEST):
+        below = [child for pid in children_of(leader.pid) if (child := read_entry(pid)) and child.pgid == leader.pgid]
+        if not is_shell(leader.comm) or not below:
+            break
+        leader = below[-1]
+    return Occupant(leader.pid, leader.comm)
 
 
 def may_be_an_agent(pid: int, known: Roster) -> bool:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from perdure.host.exits import Exit
-from perdure.model.event import StoredEvent
 from perdure.model.run import Program
 
 
@@ -48,20 +47,27 @@ class Stimuli(Struct, kw_only=True):
     """What was noticed. Emptied by the round that takes it."""
 
     keys: set[Key] = set()
+    #: What nobody tells of, whose turn it is to be looked at.
+    polled: set[Key] = set()
     #: Processes that have ended, and how.
     ended: dict[Key, Gone] = {}
-    #: Something may have been missed: everything is looked at.
+    #: Something may have been missed: whatever is watched is looked at.
     everything: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.keys or self.ended or self.everything)
+        return bool(self.keys or self.polled or self.ended or self.everything)
+
+    def again(self, before: Stimuli) -> None:
+        """Take back what was noticed before and came to nothing."""
+        self.keys |= before.keys
+        self.polled |= before.polled
+        self.ended = {**before.ended, **self.ended}
+        self.everything |= before.everything
 
 
 class Round(Struct, frozen=True, kw_only=True):
     """What a round came to."""
 
-    #: In the order they are to be published.
-    events: tuple[StoredEvent, ...] = ()
     #: What is to be watched from now on, all of it.
     paths: Mapping[Key, str] = {}
     programs: Mapping[Key, Program] = {}
@@ -69,5 +75,7 @@ class Round(Struct, frozen=True, kw_only=True):
     servers: Mapping[Key, int] = {}
     #: Those of them that were asked something: what they did because of it is no news.
     asked: frozenset[Key] = frozenset()
+    #: There are servers without a session: only a new terminal tells that they have one.
+    needs_terminals: bool = False
     #: When the next round is due even if nothing happens, in seconds of the clock that only grows.
     next_at: float | None = None

@@ -43,6 +43,8 @@ class World(Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str]
     #: The same with the configuration read again. Raises what is wrong with it.
     reload: Callable[[], World]
+    #: The same with the store opened again. Raises `StoreUnusable`, and then the one there was is still open.
+    reopen: Callable[[], World]
     now: Callable[[], datetime]
     ticking: Callable[[], float]
     close: Callable[[], None]

@@ -177,6 +177,11 @@ def read_words(pid: int) -> tuple[str | None, tuple[str, ...]]:
     return _link(f"/proc/{pid}/exe"), _argv(f"/proc/{pid}/cmdline")
 
 
+def children_of(pid: int) -> list[int]:
+    """Return the processes that a process of one thread has started and that are there, the oldest first, where the kernel tells."""
+    return [int(word) for word in _read(f"/proc/{pid}/task/{pid}/children", 65536).split()]
+
+
 def is_alive(pid: int, start_ticks: int) -> bool:
     """Say whether this very process still runs; one that only waits to be reaped does not."""
     if not sys.platform.startswith("linux"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from msgspec import Struct, structs
@@ -83,8 +83,11 @@ class Supervisor:
         *,
         reason: str,
         missing: Ending = Ending.PANE,
-    ) -> None:
-        """Take in whole servers: new panes become runs, those that are not there any more have ended."""
+    ) -> int:
+        """Take in whole servers: new panes become runs, those that are not there any more have ended.
+
+        Returns how many new panes were left for later, because `new_ids` gave fewer ids than it was asked for.
+        """
         everything = [each for capture in captures for each in found_in(capture)]
         found = [each for each in everything if (each.server.key, each.process, each.pane) not in self._let_go]
         servers = {capture.server.key for capture in captures}
@@ -98,11 +101,17 @@ class Supervisor:
         # First those that are gone: another pane may have what they had.
         for run in result.gone:
             self.observe(run.id, Ended(what=missing), now)
+        left = 0
         for each, known in result.panes:
-            id = self._take(each, known, next(ids) if known is None else known.id, now, reason)
+            id = next(ids, None) if known is None else known.id
+            if id is None:
+                left += 1
+                continue
+            self._take(each, known, id, now, reason)
             capture, pane = contents[each.server.key, each.pane]
             self._look_into(id, each, capture, pane, now)
         self._index()
+        return left
 
     def observe(self, id: str, seen: Observation, now: datetime) -> None:
         """Take in one observation of a run; one that is unknown or over by now is nobody's."""
@@ -116,7 +125,8 @@ class Supervisor:
         self._events += events
         if after.run.is_over:
             self._over[id] = self._tracks.pop(id).run
-            self._panes.pop((after.run.server.key, after.run.pane), None)
+            if self._panes.get((after.run.server.key, after.run.pane)) == id:
+                del self._panes[after.run.server.key, after.run.pane]
 
     def detach(self, id: str, now: datetime) -> Run:
         """Follow a run no longer, and do not take up its pane again as long as that is there."""
@@ -200,7 +210,17 @@ class Supervisor:
                 self._dirty.pop(run.id, None)
         del self._events[: len(batch.events)]
 
-    def _take(self, found: Found, known: Run | None, id: str, now: datetime, reason: str) -> str:
+    def rewrite(self) -> None:
+        """Have every run that goes on written down again: it may be another store that is written to."""
+        self._dirty |= dict.fromkeys(self._tracks)
+
+    def forget(self, before: datetime) -> None:
+        """Let go of runs that ended so long ago that the store has let go of them too."""
+        for id in [id for id, run in self._over.items() if run.ended_at and run.ended_at < before]:
+            if id not in self._dirty:
+                del self._over[id]
+
+    def _take(self, found: Found, known: Run | None, id: str, now: datetime, reason: str) -> None:
         """See that a pane has its track."""
         if known is None:
             track, events = begun(id, found, now, reason)
@@ -208,12 +228,13 @@ class Supervisor:
             track, events = returned(known, found, now)
             self._over.pop(id, None)
         else:
-            self._tracks[id] = structs.replace(self._tracks[id], run=_with_first(self._tracks[id].run, found))
-            return id
+            track, events = self._tracks[id], ()
+            if track.run.first == found.first:
+                return
+            track = structs.replace(track, run=structs.replace(track.run, first=found.first))
         self._tracks[id] = track
         self._dirty[id] = None
         self._events += events
-        return id
 
     def _look_into(self, id: str, found: Found, capture: Capture, pane: Pane, now: datetime) -> None:
         details = capture.details.panes.get(pane.id) or PaneDetails()
@@ -243,15 +264,3 @@ class Supervisor:
     def _index(self) -> None:
         self._times = {id: known for id, known in self._times.items() if id in self._tracks}
         self._panes = {(track.run.server.key, track.run.pane): id for id, track in self._tracks.items()}
-
-
-def _with_first(run: Run, found: Found) -> Run:
-    return run if run.first == found.first else structs.replace(run, first=found.first)
-
-
-def by_server(runs: Iterable[Run]) -> Mapping[str, list[Run]]:
-    """Return runs by the key of their server."""
-    grouped: dict[str, list[Run]] = {}
-    for run in runs:
-        grouped.setdefault(run.server.key, []).append(run)
-    return grouped

@@ -1,0 +1,284 @@
+"""How `perdure up` begins, goes on and ends: alone, with a configuration that changes, and with a store that fails."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sqlite3
+import time
+
+import pytest
+
+from perdure.daemon import protocol
+from perdure.daemon.call import stream
+from perdure.errors import NoDaemon
+from perdure.model.event import EventKind
+from tests.acceptance.kit import configure, is_whole, sentence, wait_for
+from tests.acceptance.watching import (
+    PATIENCE,
+    begin,
+    dispose,
+    is_watched,
+    kinds_of,
+    stored_events,
+    stored_runs,
+    watching,
+)
+from tests.conftest import PrivateHome
+from tests.perdure_cli import Perdure
+from tests.tmux_server import TmuxServer
+
+_SHELL = "/bin/sh"
+
+
+def _session(tmux: TmuxServer, name: str = "work") -> None:
+    tmux.run("new-session", "-d", "-s", name, "-n", "one", _SHELL)
+
+
+# -- one at a time ----------------------------------------------------------------------------------------------------
+
+
+def test_a_second_daemon_refuses(perdure: Perdure, tmux: TmuxServer) -> None:
+    _session(tmux)
+    with watching(perdure) as watcher:
+        ran = perdure("up")
+        assert ran.code == 6
+        assert ran.out == ""
+        assert str(watcher.pid) in sentence(ran)
+        assert [run.place.target for run in watcher.runs()] == ["work:0.0"]
+        assert kinds_of(stored_events()).count(EventKind.DAEMON_STARTED) == 1
+
+
+def test_the_place_of_a_daemon_that_was_killed_is_taken_at_once(perdure: Perdure, tmux: TmuxServer) -> None:
+    _session(tmux)
+    for _ in range(3):
+        watcher = begin(perdure)
+        try:
+            watcher.process.kill()
+            watcher.process.wait(PATIENCE)
+        finally:
+            dispose(watcher)
+        with pytest.raises(NoDaemon):
+            watcher.runs()
+    with watching(perdure) as watcher:
+        assert [run.id for run in watcher.runs()] == ["r1"]
+
+
+def test_a_daemon_whose_lease_went_to_another_ends(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    """As after a night in which the machine slept, and another machine with its name took the store over."""
+    _session(tmux)
+    watcher = begin(perdure)
+    try:
+        database = sqlite3.connect(os.path.join(private_home.state, "perdure.db"), timeout=30)
+        with database:
+            database.execute("UPDATE leases SET holder = 'elsewhere:1:1', held_until = '2999-01-01T00:00:00.000000Z'")
+        database.close()
+        os.kill(watcher.pid, signal.SIGHUP)
+        assert watcher.process.wait(PATIENCE) == 6
+        assert "Another perdure" in watcher.log
+        assert "Traceback" not in watcher.log
+    finally:
+        dispose(watcher)
+
+
+# -- ending -----------------------------------------------------------------------------------------------------------
+
+
+def _untouched(tmux: TmuxServer) -> list[bytes]:
+    return [
+        tmux.run(*words)
+        for words in (
+            ("show-options", "-s"),
+            ("show-options", "-g"),
+            ("show-options", "-gw"),
+            ("show-options", "-t", "work"),
+            ("show-hooks", "-g"),
+            ("show-environment", "-g"),
+            ("show-environment", "-t", "work"),
+            ("list-sessions", "-F", "#{session_id} #{session_name} #{session_attached} #{session_last_attached}"),
+            ("list-windows", "-a", "-F", "#{window_id} #{window_name} #{window_layout} #{window_activity_flag}"),
+            ("list-panes", "-a", "-F", "#{pane_id} #{pane_pid} #{pane_pipe} #{pane_in_mode} #{pane_title}"),
+            ("list-clients",),
+            ("list-buffers",),
+            ("list-keys",),
+        )
+    ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_when_it_is_told_to_and_leaves_tmux_untouched(
+    perdure: Perdure, tmux: TmuxServer, number: signal.Signals
+) -> None:
+    _session(tmux)
+    tmux.run("set-option", "-g", "automatic-rename", "off")
+    wait_for(lambda: b"sh" in tmux.run("list-panes", "-a", "-F", "#{pane_current_command}"), "the shell")
+    before = _untouched(tmux)
+    with watching(perdure) as watcher:
+        watcher.await_state("work:0.0", "idle")
+        assert _untouched(tmux) == before
+        assert watcher.end(number) == 0
+        assert watcher.log == ""
+    assert _untouched(tmux) == before
+    assert kinds_of(stored_events())[-1] is EventKind.DAEMON_STOPPED
+    assert not is_watched()
+    assert not os.path.exists(protocol.socket_path(os.environ["PERDURE_STATE_DIR"]))
+    assert is_whole(perdure)
+
+
+def test_a_server_that_hangs_does_not_keep_it_from_ending(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    configure(private_home, "[tmux]\ntimeout_seconds = 0.5\n")
+    _session(tmux)
+    pid = tmux.pid
+    with watching(perdure) as watcher:
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            assert watcher.end() == 0
+        finally:
+            os.kill(pid, signal.SIGCONT)
+    assert kinds_of(stored_events())[-1] is EventKind.DAEMON_STOPPED
+    assert not stored_runs()["r1"].is_over
+
+
+def test_what_others_follow_they_get_to_the_end(perdure: Perdure, tmux: TmuxServer) -> None:
+    _session(tmux)
+    with watching(perdure) as watcher:
+        following = stream(os.environ["PERDURE_STATE_DIR"], protocol.Events(follow=True))
+        seen = [next(following)]
+        os.kill(watcher.pid, signal.SIGTERM)
+        with pytest.raises(NoDaemon):
+            seen.extend(following)
+        watcher.process.wait(PATIENCE)
+    assert seen == stored_events()
+
+
+# -- the configuration ------------------------------------------------------------------------------------------------
+
+
+def test_the_configuration_is_read_again(perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome) -> None:
+    apart = os.path.join(private_home.root, "apart")
+    tmux.run("-S", apart, "new-session", "-d", "-s", "apart", "-n", "one", _SHELL)
+    try:
+        with watching(perdure, "--verbose") as watcher:
+            assert watcher.runs() == []
+            configure(private_home, f'[tmux]\nsockets = ["{apart}"]\n')
+            os.kill(watcher.pid, signal.SIGHUP)
+            watcher.await_run("apart:0.0")
+            assert "read again" in watcher.log
+
+            configure(private_home, "[tmux\nthis is no configuration")
+            os.kill(watcher.pid, signal.SIGHUP)
+            watcher.wait_for(lambda: "stays what it was" in watcher.log, "a word about the configuration")
+            tmux.run("-S", apart, "new-window", "-d", "-t", "apart", "-n", "two", _SHELL)
+            watcher.await_run("apart:1.0")
+
+            configure(private_home, f'host = "another"\n[tmux]\nsockets = ["{apart}"]\n')
+            os.kill(watcher.pid, signal.SIGHUP)
+            watcher.wait_for(lambda: watcher.log.count("stays what it was") == 2, "a word about the name")
+            assert len(watcher.runs()) == 2
+    finally:
+        tmux.run("-S", apart, "kill-server", check=False)
+
+
+def test_a_configuration_that_is_wrong_from_the_beginning(perdure: Perdure, private_home: PrivateHome) -> None:
+    configure(private_home, "[tmux\nthis is no configuration")
+    ran = perdure("up")
+    assert ran.code == 2
+    sentence(ran)
+
+
+# -- the store --------------------------------------------------------------------------------------------------------
+
+
+def test_a_store_that_is_repaired_under_it(perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome) -> None:
+    """`check --repair` sets the database aside and makes another."""
+    _session(tmux)
+    with watching(perdure) as watcher:
+        watcher.await_state("work:0.0", "idle")
+        _spoil(os.path.join(private_home.state, "perdure.db"))
+        perdure.ok("check", "--repair")
+        tmux.run("new-window", "-d", "-t", "work", "-n", "two", _SHELL)
+        made = watcher.await_run("work:1.0")
+        assert made.id not in ("r1",)
+        watcher.await_event(EventKind.RUN_CREATED, lambda each: each.event.run == made.id)
+        watcher.wait_for(lambda: {"r1", made.id} <= set(stored_runs()), "both runs in the new store")
+        assert len(_complaints(watcher.log)) <= 2, watcher.log
+        # It still holds the place: in the new store too.
+        assert perdure("up").code == 6
+    assert kinds_of(stored_events())[-1] is EventKind.DAEMON_STOPPED
+    assert is_whole(perdure)
+
+
+def _spoil(path: str) -> None:
+    """Break the database in the middle, as a disk does."""
+    with open(path, "r+b") as file:
+        file.seek(0, os.SEEK_END)
+        size = file.tell()
+        for offset in range(4096, size, 4096):
+            file.seek(offset)
+            file.write(b"\0" * 64)
+
+
+def _complaints(log: str) -> list[str]:
+    return [line for line in log.splitlines() if "the store can be used again" in line]
+
+
+def test_a_disk_that_is_full_for_a_while(perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome) -> None:
+    """Everything that happens meanwhile is written down afterwards, once and in order."""
+    _session(tmux)
+    with watching(perdure) as watcher:
+        watcher.await_state("work:0.0", "idle")
+        watcher.wait_for(lambda: stored_runs()["r1"].status.word == "idle", "the state to be stored")
+        after = watcher.last()
+        # No file can grow beyond this: for a database that is the same as a disk without room.
+        _limit_files(watcher.pid, 4096)
+        try:
+            tmux.run("send-keys", "-t", "work:0", "sleep 1000", "Enter")
+            watcher.await_state("work:0.0", "busy")
+            watcher.wait_for(lambda: _complaints(watcher.log), "a word about the store")
+            tmux.run("send-keys", "-t", "work:0", "C-c", "")
+            watcher.await_state("work:0.0", "idle")
+            tmux.run("new-window", "-d", "-t", "work", "-n", "two", _SHELL)
+            time.sleep(1)
+            assert stored_events(after) == []
+        finally:
+            _limit_files(watcher.pid, resource.RLIM_INFINITY)
+        # One without an id is not there yet, and is not lost either.
+        made = watcher.await_run("work:1.0")
+        watcher.await_event(EventKind.RUN_CREATED, lambda each: each.event.run == made.id)
+        changes = watcher.events(after, EventKind.STATE_CHANGED)
+        assert [each.event.data["to"] for each in changes if each.event.run == "r1"] == ["busy", "idle"]
+        watcher.wait_for(lambda: len(_complaints(watcher.log)) == 2, "a word that it is over")
+    numbers = [each.seq for each in stored_events()]
+    assert numbers == sorted(set(numbers))
+    assert kinds_of(stored_events())[-1] is EventKind.DAEMON_STOPPED
+    assert is_whole(perdure)
+
+
+def _limit_files(pid: int, size: int) -> None:
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+def test_a_daemon_that_is_told_to_end_while_the_disk_is_full_ends(perdure: Perdure, tmux: TmuxServer) -> None:
+    _session(tmux)
+    with watching(perdure) as watcher:
+        _limit_files(watcher.pid, 4096)
+        tmux.run("new-window", "-d", "-t", "work", "-n", "two", _SHELL)
+        watcher.wait_for(lambda: _complaints(watcher.log), "a word about the store")
+        assert watcher.end() == 0
+        assert "Traceback" not in watcher.log
+    # The next one finds what this one could not write down.
+    with watching(perdure) as watcher:
+        assert {run.place.target for run in watcher.runs()} == {"work:0.0", "work:1.0"}
+
+
+def test_a_daemon_that_cannot_open_its_store_says_so(perdure: Perdure, private_home: PrivateHome) -> None:
+    os.makedirs(private_home.state, mode=0o700)
+    os.mkdir(os.path.join(private_home.state, "perdure.db"))
+    ran = perdure("up")
+    assert ran.code == 5
+    sentence(ran)

@@ -1,0 +1,244 @@
+"""What `perdure up` does when a server dies, and what it saves before."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from perdure.model.event import EventKind
+from perdure.model.run import Run
+from tests.acceptance.kit import configure, is_whole, snapshot, wait_for
+from tests.acceptance.restoring import restored
+from tests.acceptance.simulants import Simulants, starts
+from tests.acceptance.watching import Watching, kinds_of, watching
+from tests.conftest import PrivateHome
+from tests.perdure_cli import Perdure
+from tests.tmux_server import TmuxServer
+
+_SHELL = "/bin/sh"
+
+
+@pytest.fixture
+def simulants(private_home: PrivateHome) -> Simulants:
+    """The simulated agents of the test's home."""
+    return Simulants(private_home)
+
+
+def _agent(tmux: TmuxServer, simulants: Simulants, session: str, *words: str) -> None:
+    """Start an agent in a shell, as people do, so that its pane outlives it."""
+    tmux.run("new-session", "-d", "-s", session, "-n", "agent", "-x", "100", "-y", "30", _SHELL)
+    tmux.run("send-keys", "-t", f"{session}:0", " ".join((simulants.path, "--think", "0.2", *words)), "Enter")
+
+
+def _conversation(run: Run) -> str | None:
+    return run.identity.conversation if run.identity else None
+
+
+def _in(watcher: Watching, target: str, *words: str) -> Run:
+    return watcher.await_run(
+        target, lambda run: _conversation(run) is not None and run.status.word in (words or ("idle", "attention(done)"))
+    )
+
+
+# -- saving -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_changes_is_saved_by_itself(perdure: Perdure, tmux: TmuxServer, simulants: Simulants) -> None:
+    tmux.run("new-session", "-d", "-s", "base", "-n", "one", _SHELL)
+    with watching(perdure) as watcher:
+        tmux.run("new-window", "-d", "-t", "base", "-n", "two", _SHELL)
+        watcher.wait_for(lambda: len(snapshot(perdure)["topology"]["panes"]) == 2, "the window to be saved")
+
+        _agent(tmux, simulants, "work", "hello")
+        first = _conversation(_in(watcher, "work:0.0"))
+        watcher.wait_for(lambda: first in _saved(perdure), "the conversation to be saved")
+
+        # The agent goes on to another conversation, in the same process and the same pane.
+        tmux.run("send-keys", "-t", "work:0", "/new", "Enter")
+        changed = watcher.await_event(
+            EventKind.IDENTITY_CHANGED, lambda each: each.event.data["was"] == first
+        ).event.data
+        assert changed["conversation"] in simulants.running()
+        watcher.wait_for(lambda: changed["conversation"] in _saved(perdure), "the new conversation to be saved")
+        assert first not in _saved(perdure)
+        assert watcher.run("work:0.0").identity is not None
+    assert is_whole(perdure)
+
+
+def _saved(perdure: Perdure) -> set[str | None]:
+    panes = snapshot(perdure)["topology"]["panes"]
+    return {pane["identity"]["conversation"] for pane in panes if pane["identity"]}
+
+
+def test_a_dying_server_empties_nothing(perdure: Perdure, tmux: TmuxServer, simulants: Simulants) -> None:
+    for number in range(4):
+        tmux.run("new-session", "-d", "-s", f"s{number}", "-n", "one", _SHELL)
+    _agent(tmux, simulants, "work", "hello")
+    with watching(perdure) as watcher:
+        conversation = _conversation(_in(watcher, "work:0.0"))
+        watcher.wait_for(lambda: conversation in _saved(perdure), "the conversation to be saved")
+        before = snapshot(perdure)
+        tmux.kill()
+        watcher.await_event(EventKind.SERVER_DIED)
+        watcher.wait_for(lambda: not watcher.runs(), "the runs to have ended")
+        after = snapshot(perdure)
+        assert (after["id"], len(after["topology"]["panes"])) == (before["id"], 5)
+    assert len(snapshot(perdure)["topology"]["panes"]) == 5
+
+
+def test_what_panes_show_is_saved_when_the_daemon_ends(perdure: Perdure, tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one", _SHELL)
+    with watching(perdure) as watcher:
+        tmux.run("send-keys", "-t", "work:0", "echo half a minute of work", "Enter")
+        watcher.wait_for(lambda: "half" in tmux.run("capture-pane", "-p", "-t", "work:0").decode(), "the text")
+    shown = perdure.ok("show", "latest", "work:0.0", "--scrollback").out
+    assert "half a minute of work" in shown
+
+
+# -- dying ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_is_killed(perdure: Perdure, tmux: TmuxServer, simulants: Simulants) -> None:
+    _agent(tmux, simulants, "work", "hello")
+    with watching(perdure) as watcher:
+        run = _in(watcher, "work:0.0")
+        pid = tmux.pid
+        os.kill(pid, signal.SIGKILL)
+        died = watcher.await_event(EventKind.SERVER_DIED).event
+        assert (died.data["cause"], died.data["pid"], died.data["agents"]) == ("signal", pid, 1)
+        assert "SIGKILL" in died.data["message"]
+        assert died.data["snapshot"] == snapshot(perdure)["id"]
+        watcher.wait_for(lambda: not watcher.runs(), "the runs to have ended")
+        gone = watcher.await_event(EventKind.RUN_DELETED).event
+        assert (gone.run, gone.data["reason"]) == (run.id, "server_died")
+        assert len(watcher.events(0, EventKind.SERVER_DIED)) == 1
+
+
+def test_a_server_that_is_told_to_end(perdure: Perdure, tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one", _SHELL)
+    with watching(perdure) as watcher:
+        tmux.run("kill-server")
+        died = watcher.await_event(EventKind.SERVER_DIED).event
+        assert died.data["cause"] == "exited"
+        watcher.wait_for(lambda: not watcher.runs(), "the runs to have ended")
+
+
+def test_a_server_that_is_replaced_at_once(perdure: Perdure, tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one", _SHELL)
+    with watching(perdure) as watcher:
+        for _ in range(3):
+            after, before = watcher.last(), tmux.pid
+            os.kill(before, signal.SIGKILL)
+            wait_for(lambda: not tmux.alive, "the end")
+            tmux.run("new-session", "-d", "-s", "work", "-n", "one", _SHELL)
+            appeared = watcher.await_event(EventKind.SERVER_APPEARED, after=after).event
+            assert appeared.data["pid"] == tmux.pid
+            assert watcher.await_run("work:0.0").id == "r1"
+            died = watcher.await_event(EventKind.SERVER_DIED, after=after).event
+            assert (died.data["pid"], died.data["cause"]) == (before, "signal")
+    numbers = [each.event.data["pid"] for each in watcher.events(0, EventKind.SERVER_DIED)]
+    assert len(numbers) == len(set(numbers)) == 3
+
+
+# -- coming back ------------------------------------------------------------------------------------------------------
+
+
+def test_runs_take_their_ids_back_after_a_restore(perdure: Perdure, tmux: TmuxServer, simulants: Simulants) -> None:
+    tmux.run("new-session", "-d", "-s", "base", "-n", "one", _SHELL)
+    _agent(tmux, simulants, "work", "hello")
+    with watching(perdure) as watcher:
+        before = _in(watcher, "work:0.0")
+        ids = {run.place.target: run.id for run in watcher.runs()}
+        watcher.wait_for(lambda: _conversation(before) in _saved(perdure), "the conversation to be saved")
+        tmux.kill9()
+        watcher.wait_for(lambda: not watcher.runs(), "the runs to have ended")
+        simulants.end_all()
+        restored(perdure)
+        after = _in(watcher, "work:0.0")
+        assert _conversation(after) == _conversation(before)
+        watcher.wait_for(lambda: {run.place.target: run.id for run in watcher.runs()} == ids, "the same ids")
+    assert set(starts(simulants.records()).values()) == {2}
+
+
+def test_a_conversation_takes_its_id_to_another_place(
+    perdure: Perdure, tmux: TmuxServer, tmux_server: Callable[[str], TmuxServer], simulants: Simulants
+) -> None:
+    _agent(tmux, simulants, "work", "hello")
+    with watching(perdure) as watcher:
+        before = _in(watcher, "work:0.0")
+    tmux.kill9()
+    simulants.end_all()
+    conversation = _conversation(before)
+    assert conversation is not None
+    other = tmux_server("other")
+    other.run("new-session", "-d", "-s", "base", "-n", "one", _SHELL)
+    _agent(other, simulants, "elsewhere", "--resume", conversation)
+    wait_for(lambda: conversation in simulants.running(), "the agent")
+    with watching(perdure) as watcher:
+        after = watcher.await_run("elsewhere:0.0", lambda run: _conversation(run) == conversation)
+        assert (after.id, after.server.socket) == (before.id, other.socket)
+        assert watcher.run("base:0.0").id != before.id
+        # It was there, was gone, and is there again: nobody who follows it is left behind.
+        kinds = kinds_of([each for each in watcher.events() if each.event.run == before.id])
+        assert EventKind.RUN_RETURNED in kinds
+
+
+def test_a_server_that_dies_is_brought_back_at_once(
+    perdure: Perdure, tmux: TmuxServer, simulants: Simulants, private_home: PrivateHome
+) -> None:
+    configure(private_home, "[live]\nrestore = true\n")
+    tmux.run("new-session", "-d", "-s", "base", "-n", "one", _SHELL)
+    _agent(tmux, simulants, "work", "hello")
+    with watching(perdure) as watcher:
+        before = _in(watcher, "work:0.0")
+        ids = {run.place.target: run.id for run in watcher.runs()}
+        watcher.wait_for(lambda: _conversation(before) in _saved(perdure), "the conversation to be saved")
+        os.kill(tmux.pid, signal.SIGKILL)
+        done = watcher.await_event(EventKind.RESTORED).event
+        assert (done.data["exit_code"], done.data["socket"]) == (0, tmux.socket)
+        after = _in(watcher, "work:0.0")
+        assert _conversation(after) == _conversation(before)
+        watcher.wait_for(lambda: {run.place.target: run.id for run in watcher.runs()} == ids, "the same ids")
+
+
+def test_several_servers_that_die_at_once_are_all_brought_back(
+    perdure: Perdure,
+    tmux_server: Callable[[str], TmuxServer],
+    simulants: Simulants,
+    private_home: PrivateHome,
+) -> None:
+    configure(private_home, "[live]\nrestore = true\n")
+    servers = [tmux_server(name) for name in ("one", "two", "three")]
+    for each in servers:
+        _agent(each, simulants, each.name, "hello")
+    with watching(perdure) as watcher:
+        before = {each.name: _in(watcher, f"{each.name}:0.0") for each in servers}
+        for each in servers:
+            each.kill9()
+        watcher.wait_for(
+            lambda: [each.event.data["exit_code"] for each in watcher.events(0, EventKind.RESTORED)] == [0, 0, 0],
+            "all to be brought back",
+        )
+        for each in servers:
+            after = _in(watcher, f"{each.name}:0.0")
+            assert (after.id, _conversation(after)) == (before[each.name].id, _conversation(before[each.name]))
+
+
+def test_what_its_owner_ended_in_good_order_is_not_brought_back(
+    perdure: Perdure, tmux: TmuxServer, simulants: Simulants, private_home: PrivateHome
+) -> None:
+    configure(private_home, "[live]\nrestore = true\n")
+    _agent(tmux, simulants, "work", "hello")
+    with watching(perdure) as watcher:
+        _in(watcher, "work:0.0")
+        tmux.run("kill-session", "-t", "work")
+        watcher.await_event(EventKind.SERVER_DIED)
+        simulants.end_all()
+        # A server that comes later is looked at after whatever would have been brought back.
+        tmux.run("new-session", "-d", "-s", "new", "-n", "one", _SHELL)
+        watcher.await_run("new:0.0")
+        assert [run.place.session for run in watcher.runs()] == ["new"]
+        assert watcher.events(0, EventKind.RESTORED) == []
