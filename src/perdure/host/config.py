@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import msgspec
 
 from perdure.errors import ConfigError
+from perdure.host.config_chats import read_chats
 from perdure.host.config_thoughts import mistakes_in_thoughts
+from perdure.host.config_words import sentence, shown
 from perdure.model.agent import AgentSpec
-from perdure.model.config import Config, RestoreConfig
+from perdure.model.config import ChatsConfig, Config, RestoreConfig
 
 _CENTURY = 36525
 #: Variables that tie a process to the terminal it was started in.
@@ -39,7 +41,8 @@ def parse_config(raw: bytes, path: str) -> Config:
     try:
         document = tomllib.loads(raw.decode())
         agents = _read_agents(document.pop("agents", {}), path)
-        return msgspec.structs.replace(msgspec.convert(document, Config), agents=agents)
+        chats = _read_chats(document.pop("chats", {}), path)
+        return msgspec.structs.replace(msgspec.convert(document, Config), agents=agents, chats=chats)
     except UnicodeDecodeError as error:
         raise ConfigError(f"The configuration {path} is not UTF-8 (byte {error.start}).") from error
     except tomllib.TOMLDecodeError as error:
@@ -65,9 +68,9 @@ def _read_agents(tables: object, path: str) -> dict[str, AgentSpec]:
         try:
             agents[name] = msgspec.convert(table, AgentSpec)
         except msgspec.ValidationError as error:
-            wrong.append(f"[agents.{_shown(name)}]: {_sentence(str(error))}")
+            wrong.append(f"[agents.{shown(name)}]: {sentence(str(error))}")
         else:
-            wrong += [f"[agents.{_shown(name)}]: {what}" for what in mistakes(name, agents[name])]
+            wrong += [f"[agents.{shown(name)}]: {what}" for what in mistakes(name, agents[name])]
     binaries = [binary for spec in agents.values() for binary in set(spec.binaries)]
     for binary in sorted({each for each in binaries if binaries.count(each) > 1}):
         wrong.append(f"two of its agents have the program {binary!r}")
@@ -76,32 +79,11 @@ def _read_agents(tables: object, path: str) -> dict[str, AgentSpec]:
     return agents
 
 
-def _shown(name: str) -> str:
-    return name if name.isprintable() and " " not in name else repr(name)
-
-
-_KINDS = {
-    "str": "a text",
-    "array": "a list",
-    "object": "a table",
-    "bool": "true or false",
-    "int": "a whole number",
-    "float": "a number",
-}
-
-
-def _sentence(error: str) -> str:
-    """Say in words what msgspec says of a field."""
-    import re
-
-    if found := re.fullmatch(r"Expected `([a-z]+)`, got `([a-z]+)`(?: - at `\$\.?([^`]*)`)?", error):
-        expected, got, where = found.groups()
-        return f"{where or 'it'} must be {_KINDS.get(expected, expected)}, not {_KINDS.get(got, got)}"
-    if found := re.fullmatch(r"Object contains unknown field `([^`]*)`(?: - at `\$\.?([^`]*)`)?", error):
-        return f"there is no field {found[1]!r}" + (f" in {found[2]}" if found[2] else "")
-    if found := re.fullmatch(r"Object missing required field `([^`]*)`(?: - at `\$\.?([^`]*)`)?", error):
-        return f"{found[1]} is missing" + (f" in {found[2]}" if found[2] else "")
-    return error
+def _read_chats(table: object, path: str) -> ChatsConfig:
+    chats, wrong = read_chats(table)
+    if wrong:
+        raise ConfigError("\n".join(f"The configuration {path} is wrong: {each}." for each in wrong))
+    return chats
 
 
 def _checked(config: Config, path: str) -> Config:
@@ -117,8 +99,8 @@ def _checked(config: Config, path: str) -> Config:
         raise ConfigError("\n".join(f"The configuration {path} is wrong: restore.{each}." for each in wrong))
     if wrong := list(mistakes_in_thoughts(config.thoughts)):
         raise ConfigError("\n".join(f"The configuration {path} is wrong: thoughts.{each}." for each in wrong))
-    if config.zone != "UTC":
-        _check_zone(config.zone, path)
+    for zone in {config.zone, config.chats.zone or config.zone} - {"UTC"}:
+        _check_zone(zone, path)
     return config
 
 
@@ -157,11 +139,13 @@ def _at_home(config: Config, home: str, path: str) -> Config:
     sockets = tuple(absolute("tmux.sockets", socket) for socket in config.tmux.sockets)
     states = tuple(absolute("export.tmux_state", state) for state in config.export.tmux_state)
     persist = absolute("export.tmux_persist_dir", config.export.tmux_persist_dir)
+    legacy = config.chats.legacy_dir and absolute("chats.legacy_dir", config.chats.legacy_dir)
     return replace(
         config,
         roster=absolute("roster", config.roster),
         tmux=replace(config.tmux, sockets=sockets),
         export=replace(config.export, tmux_state=states, tmux_persist_dir=persist),
+        chats=replace(config.chats, legacy_dir=legacy),
     )
 
 

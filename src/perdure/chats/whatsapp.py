@@ -1,0 +1,55 @@
+"""One person's many ids on WhatsApp: telephone number, JID with a device, LID."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_ID = re.compile(r"\+?(?P<number>[^:@+]+)(?::\d+)?(?:@(?P<domain>[^:@]+))?")
+_NUMBERS = frozenset({"s.whatsapp.net", "c.us", "hosted"})
+_LIDS = frozenset({"lid", "hosted.lid"})
+_LID = "@lid"
+
+
+class Aliases:
+    """Which ids are the same person's, as the bridge has found out: each with another one, in either direction."""
+
+    def __init__(self, pairs: Mapping[str, str] | None = None) -> None:
+        groups: dict[str, set[str]] = {}
+        for one, other in (pairs or {}).items():
+            ids = {plain_id(one), plain_id(other)}
+            # Whatever either of them was known to be is one person from here on.
+            merged = ids.union(*(groups.get(each, ()) for each in ids))
+            groups |= dict.fromkeys(merged, merged)
+        self._chosen = {each: min(group, key=_rank) for each, group in groups.items()}
+
+    def canonical(self, whatsapp_id: str) -> str:
+        """Return the one id a person is known by, whichever of theirs is given.
+
+        A LID nobody has matched with a number keeps its `@lid`: its digits may be somebody else's number.
+        """
+        plain = plain_id(whatsapp_id)
+        if plain in self._chosen or not plain.endswith(_LID):
+            return self._chosen.get(plain, plain)
+        # Bridges write down LIDs without saying that they are. What everybody of a group is known by is a number, though.
+        bare = plain.removesuffix(_LID)
+        known_by = self._chosen.get(bare, bare)
+        return plain if known_by == bare else known_by
+
+
+def plain_id(whatsapp_id: str) -> str:
+    """Return an id without `+`, device and the domain of numbers; what is no person's id stays as it is."""
+    found = _ID.fullmatch(whatsapp_id)
+    if found is None:
+        return whatsapp_id
+    domain = (found["domain"] or "").lower()
+    if domain in _LIDS:
+        return found["number"] + _LID
+    return found["number"] if not domain or domain in _NUMBERS else whatsapp_id
+
+
+def _rank(whatsapp_id: str) -> tuple[bool, int, str]:
+    return not (whatsapp_id.isascii() and whatsapp_id.isdigit()), len(whatsapp_id), whatsapp_id
+
+
+NO_ALIASES = Aliases()
