@@ -31,7 +31,7 @@ _ERROR = (
 _CONSENT = (
     r"^ {0,2}(?:Do you want to \S|Do you trust \S|Quick safety check\b|WARNING: .*Bypass Permissions mode"
     r"|New MCP servers? found|Exit plan mode\?|Ready to code\?|Would you like to proceed\?|Run a dynamic workflow\?"
-    r"|Allow external )"
+    r"|Allow external |Auto mode can't check actions in this session$)"
 )
 _PLAN = r"^ +(?:Exit plan mode\?|Ready to code\?|Claude has written up a plan\b)"
 #: A hint for somebody who looks at something, and need not answer.
