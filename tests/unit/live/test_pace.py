@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest import approx
 
 from perdure.live.pace import GAP, LINES_GAP, SETTLE, Pace
 
@@ -34,7 +34,7 @@ def test_what_goes_on_changing_is_looked_at_every_so_often() -> None:
     pace.changed("a", 0.0)
     pace.take(1.0, idle)
     pace.changed("a", 1.01)
-    assert pace.next() == approx(1.0 + GAP)
+    assert pace.next() == pytest.approx(1.0 + GAP)
     assert pace.take(1.01 + GAP, idle) == {"a": True}
 
 
@@ -80,7 +80,7 @@ def test_the_lines_of_who_is_busy_come_later_but_come() -> None:
     pace.changed("a", 1.1)
     assert pace.take(1.3, busy) == {"a": False}
     # Nothing more is printed: what it shows now is read all the same.
-    assert pace.next() == approx(1.0 + LINES_GAP)
+    assert pace.next() == pytest.approx(1.0 + LINES_GAP)
     assert pace.take(1.01 + LINES_GAP, busy) == {"a": True}
     assert pace.next() is None
 
