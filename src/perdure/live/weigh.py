@@ -85,7 +85,9 @@ def weigh(track: Track, now: datetime) -> Verdict | None:
         said = told or screen
         return unread if said.state is None else _verdict(said)
     if _agree(screen, told):
-        better = screen if RANK[screen.confidence] > RANK[told.confidence] else told
+        # What was told before the present state has not ended it, though it says the same as the screen does now.
+        is_old = told.at < track.run.status.since
+        better = screen if is_old or RANK[screen.confidence] > RANK[told.confidence] else told
         return Verdict(
             state=told.state or screen.state,
             reason=told.reason,

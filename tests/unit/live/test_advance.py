@@ -267,6 +267,12 @@ def test_better_evidence_is_taken_over_without_a_word() -> None:
     assert player.run.status == status
 
 
+def test_what_was_told_before_the_present_state_is_not_what_ended_it() -> None:
+    """A hook that begins a turn says the same as the screen after a question in that turn was answered."""
+    asked: Story = [(1, hook(BUSY)), (5, screen(ATTENTION, QUESTION))]
+    assert play([*asked, (9, screen(BUSY))], until=60)[2:] == [(9, "busy", "screen:busy")]
+
+
 def test_what_a_run_was_before_is_kept() -> None:
     player = Player().tell(1, screen(IDLE)).tell(9, screen(BUSY, rule="spinner"))
     assert player.run.previous is not None
