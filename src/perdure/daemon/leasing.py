@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import datetime, timedelta
 
 from perdure.errors import Refused
@@ -11,6 +12,8 @@ from perdure.ports import Leases
 
 #: For how long the lease is taken; it is prolonged long before.
 TERM = timedelta(seconds=90)
+
+_HOLDER = re.compile(r"(?P<host>.*):(?P<pid>[0-9]{1,10}):(?P<start_ticks>[0-9]{1,20})", re.DOTALL)
 
 
 class Lease:
@@ -30,13 +33,19 @@ class Lease:
             self._leases.drop_lease(self._name, other)
             other = self._leases.take_lease(self._name, self._holder, now, until=now + TERM)
         if other is not None:
-            pid = other.rpartition(":")[0].rpartition(":")[2]
-            raise Refused(f"Another perdure (process {pid}) already watches these servers.", pid=pid)
+            found = _HOLDER.fullmatch(other)
+            where = f"process {found['pid']}" if found and found["host"] == self._host else other
+            raise Refused(f"Another perdure ({where}) already watches these servers.", holder=other)
 
     def drop(self) -> None:
         """Give it back."""
         self._leases.drop_lease(self._name, self._holder)
 
     def _is_gone(self, holder: str) -> bool:
-        place, pid, ticks = holder.rsplit(":", 2)
-        return place == self._host and pid.isdecimal() and ticks.isdecimal() and not is_alive(int(pid), int(ticks))
+        found = _HOLDER.fullmatch(holder)
+        # Of a process on another machine nothing is known.
+        return (
+            found is not None
+            and found["host"] == self._host
+            and not is_alive(int(found["pid"]), int(found["start_ticks"]))
+        )
