@@ -29,6 +29,8 @@ T = TypeVar("T")
 PULSE = 0.25
 #: How long a server may have to do with what we have asked it, in seconds, after it has answered.
 REST = 0.06
+#: So often a server is woken by one of our clients that has just left, and not more.
+OURS = 3
 #: What is told in quick succession is heard together, in seconds: agents at work print all the time, and terminals come
 #: and go on the whole machine.
 HUSH = 0.04
@@ -60,8 +62,8 @@ class Daemon:
         self._reload = False
         self._watch: Watch[Key] | None = None
         self._exits: Exits[Key] = Exits()
-        self._paths: dict[Key, str] = {}
-        self._programs: dict[Key, Program] = {}
+        self._paths: Mapping[Key, str] = {}
+        self._programs: Mapping[Key, Program] = {}
         self._servers: dict[Key, int] = {}
         self._pulses: dict[Key, int | None] = {}
         #: Servers that are just done with what we asked of them.
@@ -227,6 +229,8 @@ class Daemon:
         """Let what servers do because we asked them pass, and count from there."""
         for key in asked:
             self._resting[key] = self._resting.get(key, 0) + 1
+            if key in self._servers:
+                self._pulses[key] = switches(self._servers[key])
         asyncio.get_running_loop().call_later(REST, self._count_from_here, asked)
 
     def _count_from_here(self, asked: frozenset[Key]) -> None:
@@ -234,8 +238,15 @@ class Daemon:
             self._resting[key] -= 1
             if not self._resting[key]:
                 del self._resting[key]
-                if key in self._servers:
-                    self._pulses[key] = switches(self._servers[key])
+                self._count_on(key)
+
+    def _count_on(self, key: Key) -> None:
+        """Count from here, unless a server did more than we are the reason of: somebody else was there too."""
+        if key not in self._servers:
+            return
+        before, count = self._pulses.get(key), switches(self._servers[key])
+        if count is not None and before is not None and count - before <= OURS:
+            self._pulses[key] = count
 
     async def _go_round(self) -> None:
         loop = asyncio.get_running_loop()
@@ -295,22 +306,22 @@ class Daemon:
         self._servers = dict(done.servers)
         if done.asked:
             self._rest(done.asked)
-        if self._watch is not None and self._paths != done.paths:
+        if self._watch is not None and self._paths is not done.paths:
             for key, path in self._paths.items():
                 if done.paths.get(key) != path:
                     self._watch.remove(key)
             for key, path in done.paths.items():
                 if self._paths.get(key) != path:
                     self._watch.add(path, key)
-            self._paths = dict(done.paths)
-        if self._programs != done.programs:
+            self._paths = done.paths
+        if self._programs is not done.programs:
             for key in self._programs.keys() - done.programs.keys():
                 self._exits.remove(key)
             for key, program in done.programs.items():
                 if self._programs.get(key) != program:
                     self._exits.remove(key)
                     self._exits.add(program.pid, program.start_ticks, key)
-            self._programs = dict(done.programs)
+            self._programs = done.programs
 
     def _restore_fallen(self) -> None:
         """Bring back servers that died, where that is wished for: in a process of its own, for it takes its time."""

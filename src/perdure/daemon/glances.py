@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from msgspec import structs
 
 from perdure.agents import roster
-from perdure.daemon.known_servers import Known
+from perdure.daemon.known_servers import FOLLOW_UPS, Known
 from perdure.daemon.seeing import Occupant, Tenant, at_prompt, by_title, claim_of, may_be_an_agent, on_screen, told
 from perdure.daemon.world import World
+from perdure.live.advance import same_title
 from perdure.live.pace import LINES_GAP, TITLED_GAP, Pace
 from perdure.live.supervise import Supervisor
 from perdure.model.observation import Ended, Ending, Sighted
@@ -19,6 +20,8 @@ from perdure.tmux.glance import Glimpse, glance
 
 #: How often it is seen whether an agent went on to another conversation, in seconds.
 CLAIM_GAP = 1.0
+#: The same when what it keeps about itself has changed.
+SPOKEN_GAP = 0.2
 #: When a program that is no agent was started or has ended, its server is looked at this much later.
 LATER = 5.0
 #: After something was printed by a shell, it is seen again this much later what has its terminal.
@@ -37,7 +40,7 @@ class Glances:
         world: World,
         supervisor: Supervisor,
         tenants: dict[str, Tenant],
-        suspect: Callable[[Run], None],
+        suspect: Callable[[Run, Sequence[float]], None],
         later: Callable[[Run, float], None],
         unanswered: Callable[[Known, float], None],
     ) -> None:
@@ -83,6 +86,11 @@ class Glances:
         elif not told:
             self._polled.add(id)
 
+    def spoke(self, id: str, at: float) -> None:
+        """What an agent keeps about itself has changed: see at once whether it went on to another conversation."""
+        id = id.partition("/")[0]
+        self._claims_at[id] = max(at, self._claimed_at.get(id, float("-inf")) + SPOKEN_GAP)
+
     def next(self) -> float | None:
         """When the next run is to be looked at."""
         times = [*(times[0] for times in self._shells_at.values()), *self._claims_at.values()]
@@ -92,7 +100,7 @@ class Glances:
         """Have those looked at whose titles are others than the ones that are known."""
         for pane, title in panes.items():
             run = self.supervisor.in_pane(known.server.key, pane)
-            if run is not None and run.title != title:
+            if run is not None and not same_title(run.title, title):
                 self._pace.changed(run.id, at)
 
     def glance(self, servers: Mapping[str, Known], at: float) -> list[Known]:
@@ -125,7 +133,7 @@ class Glances:
     def forget(self, keep: Callable[[str], bool]) -> None:
         """Let go of what is known of runs that are over."""
         self._pace.forget(keep)
-        for ids in (self._printed, self._polled, self._stirred):
+        for ids in (self._printed, self._polled, self._stirred, self._titled):
             ids.intersection_update([id for id in ids if keep(id)])
         for known in (self._claimed_at, self._claims_at, self._occupants, self._shells_at, self.lines):
             for id in [id for id in known if not keep(id)]:
@@ -155,7 +163,7 @@ class Glances:
             if run is None:
                 continue
             if glimpse is None:
-                self._suspect(run)
+                self._suspect(run, FOLLOW_UPS)
             else:
                 self._take_in(run, glimpse, at)
 
@@ -227,7 +235,7 @@ class Glances:
             now = claim_of(structs.replace(tenant, seen=structs.replace(tenant.seen, title=run.title)))
             if now != tenant.claim:
                 self._tenants[id] = structs.replace(tenant, claim=now)
-                self._suspect(run)
+                self._suspect(run, ())
 
     def _see_shells_again(self, at: float) -> None:
         for id, times in list(self._shells_at.items()):
@@ -252,7 +260,7 @@ class Glances:
             return
         self._occupants[run.id] = occupant
         if occupant is not None and may_be_an_agent(occupant.pid, self._agents):
-            self._suspect(run)
+            self._suspect(run, FOLLOW_UPS)
         else:
             # What is kept of the pane has changed, but nothing that is worth a look at once.
             self._later(run, at + LATER)

@@ -12,8 +12,14 @@ from perdure.model.run import Health, Program
 from perdure.model.server import Server, ServerProcess
 from perdure.model.user import User
 
-#: A server is not looked at whole more often than this, in seconds.
+#: A server is not looked at whole more often than this, in seconds, once it was a few times in a short while.
 LOOK_GAP = 0.5
+#: Until then it may be looked at again almost at once: what changes rarely is seen soon, and what changes all the time
+#: does not keep us busy.
+SHORT_GAP = 0.1
+AT_ONCE, IN_A_WHILE = 4, 4.0
+#: How soon a server is looked at whole in which something has ended, whatever its outline says.
+AFTER_END = 0.3
 #: While a server does things, it is seen this often whether its outline changed.
 OUTLINE_GAP = 0.7
 #: What a program that has just started may still do to be known: it is looked at again after this long.
@@ -40,6 +46,8 @@ class Known(Struct, kw_only=True):
     #: When it is to be looked at whole, in seconds of the clock that only grows.
     looks: list[float] = []
     looked_at: float = float("-inf")
+    #: When it was looked at the last few times.
+    lately: tuple[float, ...] = ()
     outline_at: float | None = None
     outlined_at: float = float("-inf")
     failures: int = 0
@@ -60,7 +68,10 @@ class Known(Struct, kw_only=True):
 
     def next_look(self) -> float | None:
         """When it is to be looked at whole next."""
-        return max(self.looks[0], self.looked_at + LOOK_GAP) if self.looks else None
+        if not self.looks:
+            return None
+        is_often = len(self.lately) == AT_ONCE and self.looked_at - self.lately[0] < IN_A_WHILE
+        return max(self.looks[0], self.looked_at + (LOOK_GAP if is_often else SHORT_GAP))
 
     def next_outline(self) -> float | None:
         """When its outline is to be compared next."""
@@ -69,7 +80,13 @@ class Known(Struct, kw_only=True):
     def looked(self, at: float) -> None:
         """Count it as looked at: whatever was to be looked at by now is."""
         self.looked_at, self.outline_at = at, None
+        self.lately = (*self.lately, at)[-AT_ONCE:]
         self.looks = [each for each in self.looks if each > at]
+
+    def hurry(self, at: float) -> None:
+        """Have its outline compared at once, and the whole of it looked at soon: something in it is over."""
+        self.outline_at, self.outlined_at = 0.0, float("-inf")
+        self.look_by(at + AFTER_END)
 
     def did_not_answer(self, at: float) -> None:
         """Count a failure, and have it asked again."""

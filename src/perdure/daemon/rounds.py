@@ -37,6 +37,11 @@ from perdure.tmux.glance import NoServer, Outline, outline
 EVERY = 60.0
 #: How often it is seen whether there are new sockets, where nobody tells.
 SOCKETS_EVERY = 10.0
+#: An outline that is older than this is taken anew before a whole look, in seconds. One that is older than the look costs
+#: another look at most.
+FRESH = 1.0
+#: So many panes are told of by the ends of their first processes, each for a descriptor; of the others by outlines.
+MOST_ENDS = 400
 #: How long an outline may take, in seconds: meanwhile nobody else is looked at.
 QUICK = 2.0
 #: How long what was counted around a server is good for.
@@ -62,6 +67,9 @@ class Rounds:
         )
         self._thinking = Thinking(world, self.supervisor, lambda id: self._glances.lines.get(id, ()))
         self._paths: dict[Key, str] | None = None
+        self._programs: dict[Key, Program] = {}
+        #: The processes they were made from.
+        self._processes: list[object] = []
         self._everything_at = 0.0
         self._sockets_at = 0.0
         #: Servers that were asked something in this round: what they do because of it is no news.
@@ -176,7 +184,7 @@ class Rounds:
         self.record()
         return Round(
             paths=self._watched_paths(),
-            programs=self._programs(),
+            programs=self._watched_programs(),
             servers={Key(What.SERVER, key): known.program.pid for key, known in self._servers.items() if known.program},
             asked=frozenset(self._asked),
             needs_terminals=any(known.empty for known in self._servers.values()),
@@ -201,6 +209,8 @@ class Rounds:
     def _notice_one(self, key: Key, at: float, *, told: bool) -> None:
         if key.what in (What.PANE, What.AGENT):
             self._glances.changed(key.id, at, printed=key.what is What.PANE, told=told)
+            if key.what is What.AGENT and told:
+                self._glances.spoke(key.id, at)
         elif key.what is What.SPOOL:
             # There may be another directory to watch by now.
             self._paths = None
@@ -229,17 +239,21 @@ class Rounds:
                 ended = Ended(what=Ending.PROGRAM, exit_status=status, exit_signal=number, program=gone.program)
                 self.supervisor.observe(run.id, ended, now)
                 self._tenants.pop(run.id, None)
-                self._suspect(run)
+                self._suspect(run, FOLLOW_UPS)
+        elif key.what is What.PANE:
+            run = self.supervisor.get(key.id)
+            if run is not None and run.first == gone.program and run.server.key in self._servers:
+                self._servers[run.server.key].hurry(self.world.ticking())
 
-    def _suspect(self, run: Run) -> None:
-        """Something about a pane may have changed that only a whole look tells."""
+    def _suspect(self, run: Run, again: Sequence[float]) -> None:
+        """Something about a pane may have changed that only a whole look tells, now or when it is looked at again."""
         known = self._servers.get(run.server.key)
         if known is not None:
-            self._look_soon(known, self.world.ticking())
+            self._look_soon(known, self.world.ticking(), again)
 
-    def _look_soon(self, known: Known, at: float) -> None:
+    def _look_soon(self, known: Known, at: float, again: Sequence[float] = FOLLOW_UPS) -> None:
         """Look at a server at once, and again: what has just begun may still be on its way."""
-        for wait in (0.0, *FOLLOW_UPS):
+        for wait in (0.0, *again):
             known.look_by(at + wait)
 
     def _follow(self, known: Known) -> None:
@@ -321,8 +335,18 @@ class Rounds:
             elif found.process != known.process or found.digest != known.outline:
                 known.outline = found.digest
                 known.look_by(at)
+                self._end_missing(found, known.server)
             else:
                 self._glances.titles(known, found.titles, at)
+
+    def _end_missing(self, found: Outline, server: Server) -> None:
+        """End the runs whose panes are not in an outline; those whose server is another by now end with theirs."""
+        for run in self.supervisor.runs:
+            is_of = run.server.key == server.key and run.process == found.process and not run.stale
+            if is_of and run.pane not in found.panes:
+                self.supervisor.observe(run.id, Ended(what=Ending.PANE), self.world.now())
+        # Before the look, which takes its time.
+        self.record()
 
     def _outlined(self, known: Known) -> Outline | NoServer | None:
         self._asked.add(Key(What.SERVER, known.server.key))
@@ -385,6 +409,8 @@ class Rounds:
         for known, each in zip(servers, looked, strict=True):
             if isinstance(each, Looked):
                 self._took_in(known, without_temporary(each.capture), now)
+        # Before it is saved, which takes its time.
+        self.record()
         results = world.keep(seen, now) if seen else []
         self._keeping.saved(results, at)
         self._note_saved(results, now)
@@ -397,7 +423,7 @@ class Rounds:
             known.looked(at)
             self._did_not_answer(known, at)
             return False
-        if known.process is None or not outlines or known.outlined_at >= at - 0.01:
+        if known.process is None or not outlines or (known.outline is not None and known.outlined_at >= at - FRESH):
             return True
         found = self._outlined(known)
         known.outline = found.digest if isinstance(found, Outline) else None
@@ -542,12 +568,19 @@ class Rounds:
                 paths[Key(What.AGENT, f"{run.id}/{number}")] = path
         return paths
 
-    def _programs(self) -> dict[Key, Program]:
-        programs = {Key(What.SERVER, key): known.program for key, known in self._servers.items() if known.program}
-        for run in self.supervisor.runs:
-            if run.program is not None and not run.stale:
-                programs[Key(What.AGENT, run.id)] = run.program
-        return programs
+    def _watched_programs(self) -> dict[Key, Program]:
+        runs = [run for run in self.supervisor.runs if not run.stale]
+        processes: list[object] = [(run.id, run.first, run.program) for run in runs]
+        processes += [(key, known.program) for key, known in self._servers.items()]
+        if processes != self._processes:
+            self._processes, self._programs = processes, self._found_programs(runs)
+        return self._programs
+
+    def _found_programs(self, runs: Iterable[Run]) -> dict[Key, Program]:
+        found = {Key(What.SERVER, key): known.program for key, known in self._servers.items() if known.program}
+        found |= {Key(What.AGENT, run.id): run.program for run in runs if run.program is not None}
+        firsts = {Key(What.PANE, run.id): run.first for run in runs if run.first not in (None, run.program)}
+        return found | dict(list(firsts.items())[:MOST_ENDS])
 
     def _next_at(self, at: float) -> float:
         times = [self._everything_at, self._sockets_at, self._keeping.next()]

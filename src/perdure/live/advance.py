@@ -113,7 +113,7 @@ def _said(reading: Reading | None) -> object:
 
 def _sighted(track: Track, seen: Sighted, now: datetime, events: list[Event]) -> Track:
     run, title = track.run, calm_title(seen.title)
-    if _words(title) == _words(run.title):
+    if same_title(run.title, title):
         # Only what turns or blinks in it is another.
         title = run.title
     else:
@@ -133,6 +133,11 @@ def _sighted(track: Track, seen: Sighted, now: datetime, events: list[Event]) ->
     watched = track.watched if seen.watched is None else seen.watched
     track = structs.replace(track, run=changed, output_at=max(filter(None, times), default=None), watched=watched)
     return _watched(track, now, events) if track.watched else track
+
+
+def same_title(known: str, shown: str) -> bool:
+    """Whether a title is the one that is known, but for what turns or blinks in it."""
+    return known == shown or _words(calm_title(shown)) == _words(known)
 
 
 def _words(title: str) -> list[str]:
