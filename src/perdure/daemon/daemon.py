@@ -29,8 +29,8 @@ T = TypeVar("T")
 PULSE = 0.25
 #: How long a server may have to do with what we have asked it, in seconds, after it has answered.
 REST = 0.06
-#: So often a server is woken by one of our clients that has just left, and not more.
-OURS = 3
+#: So often a server is woken by one of our clients that has just left, as a rule; by anybody else's at least twice.
+OURS = 1
 #: What is told in quick succession is heard together, in seconds: agents at work print all the time, and terminals come
 #: and go on the whole machine.
 HUSH = 0.04

@@ -22,6 +22,9 @@ AT_ONCE, IN_A_WHILE = 4, 4.0
 AFTER_END = 0.3
 #: While a server does things, it is seen this often whether its outline changed.
 OUTLINE_GAP = 0.7
+#: Once nothing has changed, it is seen this much later that nothing did meanwhile: what a server does at the very moment
+#: it is asked cannot be told from what it does because of that.
+LAST_GAP = 3.0
 #: What a program that has just started may still do to be known: it is looked at again after this long.
 FOLLOW_UPS = (0.3, 1.0, 3.0)
 #: How soon a server that did not answer is asked again: the more often it did not, the later.
@@ -50,6 +53,8 @@ class Known(Struct, kw_only=True):
     lately: tuple[float, ...] = ()
     outline_at: float | None = None
     outlined_at: float = float("-inf")
+    #: Whether the next outline is there for that.
+    is_last: bool = False
     failures: int = 0
     #: When it did not answer, and how much it had done by then.
     failed_at: float = float("-inf")
@@ -73,6 +78,15 @@ class Known(Struct, kw_only=True):
         is_often = len(self.lately) == AT_ONCE and self.looked_at - self.lately[0] < IN_A_WHILE
         return max(self.looks[0], self.looked_at + (LOOK_GAP if is_often else SHORT_GAP))
 
+    def outline_by(self, at: float) -> None:
+        """Have its outline compared at that time, or as soon after as it may be."""
+        self.outline_at, self.is_last = at if self.outline_at is None else min(at, self.outline_at), False
+
+    def outlined(self, at: float) -> None:
+        """Count its outline as compared; unless something is noticed, it is once more."""
+        self.outline_at = None if self.is_last else at + LAST_GAP
+        self.outlined_at, self.is_last = at, not self.is_last
+
     def next_outline(self) -> float | None:
         """When its outline is to be compared next."""
         return None if self.outline_at is None else max(self.outline_at, self.outlined_at + OUTLINE_GAP)
@@ -85,7 +99,8 @@ class Known(Struct, kw_only=True):
 
     def hurry(self, at: float) -> None:
         """Have its outline compared at once, and the whole of it looked at soon: something in it is over."""
-        self.outline_at, self.outlined_at = 0.0, float("-inf")
+        self.outline_by(float("-inf"))
+        self.outlined_at = float("-inf")
         self.look_by(at + AFTER_END)
 
     def did_not_answer(self, at: float) -> None:

@@ -202,7 +202,7 @@ class Rounds:
             for run in self.supervisor.runs:
                 self._glances.changed(run.id, at, printed=False, told=False)
             for known in self._servers.values():
-                known.outline_at = known.outline_at or at
+                known.outline_by(at)
                 if known.empty:
                     known.look_by(at)
 
@@ -218,8 +218,7 @@ class Rounds:
                 if run.program is not None:
                     self._glances.changed(run.id, at, printed=False)
         elif key.what is What.SERVER and key.id in self._servers:
-            known = self._servers[key.id]
-            known.outline_at = known.outline_at or at
+            self._servers[key.id].outline_by(at)
         elif key.what is What.TERMINALS:
             for known in self._servers.values():
                 if known.empty:
@@ -259,8 +258,8 @@ class Rounds:
     def _follow(self, known: Known) -> None:
         """See once more whether a server's outline changed: what it did while it was asked goes unnoticed otherwise."""
         self._asked.add(Key(What.SERVER, known.server.key))
-        if known.outline_at is None and known.process is not None:
-            known.outline_at = self.world.ticking() + OUTLINE_GAP
+        if known.process is not None:
+            known.outline_by(self.world.ticking() + OUTLINE_GAP)
 
     def _look_later(self, run: Run, at: float) -> None:
         known = self._servers.get(run.server.key)
@@ -322,7 +321,7 @@ class Rounds:
             due = known.next_outline()
             if due is None or due > at:
                 continue
-            known.outline_at, known.outlined_at = None, at
+            known.outlined(at)
             if known.process is None:
                 continue
             if known.failures:

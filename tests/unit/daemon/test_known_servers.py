@@ -10,7 +10,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from perdure.daemon.known_servers import ASLEEP, AT_ONCE, LOOK_GAP, OUTLINE_GAP, RETRY_AT_MOST, SHORT_GAP, Known
+from perdure.daemon.known_servers import (
+    AFTER_END,
+    ASLEEP,
+    AT_ONCE,
+    LAST_GAP,
+    LOOK_GAP,
+    OUTLINE_GAP,
+    RETRY_AT_MOST,
+    SHORT_GAP,
+    Known,
+)
 from perdure.host.processes import read_entry
 from perdure.model.run import Program
 from perdure.model.server import ServerProcess
@@ -47,6 +57,37 @@ def test_a_look_is_an_outline_too() -> None:
     assert known.next_outline() == 0.9 + OUTLINE_GAP
     known.looked(2.0)
     assert known.next_outline() is None
+
+
+def test_once_nothing_has_changed_that_is_seen_one_more_time_and_no_more() -> None:
+    known = _known()
+    known.outline_by(5.0)
+    known.outline_by(7.0)
+    assert known.next_outline() == 5.0
+    known.outlined(5.0)
+    assert known.next_outline() == 5.0 + LAST_GAP
+    known.outlined(5.0 + LAST_GAP)
+    assert known.next_outline() is None
+
+
+def test_what_is_noticed_does_not_wait_for_the_last_time_and_begins_anew() -> None:
+    known = _known()
+    known.outline_by(5.0)
+    known.outlined(5.0)
+    known.outline_by(5.1)
+    assert known.next_outline() == 5.0 + OUTLINE_GAP
+    known.outlined(6.0)
+    assert known.next_outline() == 6.0 + LAST_GAP
+
+
+def test_where_something_is_over_the_outline_waits_for_nothing() -> None:
+    known = _known()
+    known.outlined(5.0)
+    known.hurry(5.1)
+    outline_at = known.next_outline()
+    assert outline_at is not None
+    assert outline_at <= 5.1
+    assert known.next_look() == 5.1 + AFTER_END
 
 
 def test_the_looks_of_two_servers_are_their_own() -> None:
