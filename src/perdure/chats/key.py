@@ -119,6 +119,8 @@ def _escaped(found: re.Match[str]) -> str:
 _UNSAFE = re.compile(rb"[^a-z0-9_-]")
 _CONTROL = re.compile(f"[{_UNSEEN}]")
 _DRIVE = re.compile(r"[A-Za-z]:")
+#: Hides a file, leads a directory up, or is not kept at all.
+_LOST_DOT = re.compile(r"^\.|\.\Z|(?<=\.)\.")
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?![^.])")
 _FILE_BYTES, _FILE_KEPT = 135, 70
 
@@ -131,14 +133,11 @@ def file_name_of(key: str) -> str:
     """
     raw = key.encode(errors="surrogatepass")
     name = ".".join(_UNSAFE.sub(lambda found: b"%%%02x" % found[0][0], part).decode() for part in raw.split(b":"))
-    if len(name) > _FILE_BYTES:
-        return f"{name[:_FILE_KEPT]}~{hashlib.sha256(raw).hexdigest()}"
-    if name.startswith("."):
-        name = f"%3a{name[1:]}"
-    if name.endswith("."):
-        name = f"{name[:-1]}%3a"
+    name = _LOST_DOT.sub("%3a", name)
     if _DEVICES.match(name):
         name = f"%{ord(name[0]):02x}{name[1:]}"
+    if len(name) > _FILE_BYTES:
+        name = f"{name[:_FILE_KEPT]}~{hashlib.sha256(raw).hexdigest()}"
     return name or "%"
 
 

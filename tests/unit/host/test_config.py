@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 from perdure.errors import ConfigError
 from perdure.host.config import parse_config, read_config
 from perdure.model.config import Config, RestoreConfig
-
-
-def read(text: str | bytes) -> Config:
-    path = os.path.join(os.environ["HOME"], "config.toml")
-    with open(path, "wb") as file:
-        file.write(text if isinstance(text, bytes) else text.encode())
-    return read_config(path, home="/home/dev")
+from tests.unit.host.configs import read
 
 
 def test_without_a_file_the_defaults_hold() -> None:
