@@ -8,6 +8,11 @@ from typing import TextIO
 
 from perdure.model.secrets import redact_text
 
+#: How long the same thing is not said again, in seconds: what breaks with every look would fill the log.
+AGAIN_AFTER = 600.0
+#: How many things are remembered that were said.
+_MOST = 1000
+
 
 class _Lines(logging.Formatter):
     """Times in UTC, secrets hidden, whatever somebody put into a message."""
@@ -18,8 +23,33 @@ class _Lines(logging.Formatter):
         return redact_text(line).replace("\n", " | ")
 
 
+class Seldom(logging.Filter):
+    """Lets the same sentence from the same place through once in a while."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[tuple[str, int, str], float] = {}
+
+    def __len__(self) -> int:
+        return len(self._said)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a record is to be said."""
+        key = record.name, record.levelno, record.getMessage()
+        last = self._said.get(key)
+        if last is not None and 0 <= record.created - last < AGAIN_AFTER:
+            return False
+        self._said.pop(key, None)
+        self._said[key] = record.created
+        if len(self._said) > _MOST:
+            del self._said[next(iter(self._said))]
+        return True
+
+
 def set_up_logs(stream: TextIO, *, verbose: bool) -> None:
     """Send what is logged to a stream: warnings, and with `verbose` what is done as well."""
     lines = logging.StreamHandler(stream)
     lines.setFormatter(_Lines())
+    if not verbose:
+        lines.addFilter(Seldom())
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[lines], force=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -26,6 +27,8 @@ BUSY_EVERY = 15.0
 DROWSY_AFTER = 30.5
 #: How often it is seen whether somebody who was asked has answered.
 ANSWERS_EVERY = 1.0
+
+log = logging.getLogger(__name__)
 
 
 class Thinking:
@@ -83,7 +86,11 @@ class Thinking:
                 continue
             self._stirring.pop(id, None)
             self._thought_of.add(id)
-            self._about(run, now)
+            try:
+                self._about(run, now)
+            except Exception:
+                # A transcript that breaks whoever reads it costs its run a thought, and nobody anything else.
+                log.exception("nothing can be thought about %s", id)
             again = self._again_in(id)
             if again is not None:
                 self._due[id] = at + again
