@@ -108,6 +108,30 @@ class AmbiguousRun(UsageError):
     """More than one run may be meant."""
 
 
+class ChatNotFound(NotFound):
+    """There is no such chat."""
+
+
+class AmbiguousChat(UsageError):
+    """More than one chat may be meant."""
+
+
+class ChatDamaged(StoreUnusable):
+    """This chat cannot be read back as it was written; the others are not affected."""
+
+
+class Conflict(PerdureError):
+    """Something was written in between; look again."""
+
+    http_status = 409
+
+
+class TitleTaken(UsageError):
+    """Another chat has this title already."""
+
+    http_status = 409
+
+
 class NotReached(PerdureError):
     """The run did not come into that state in time."""
 

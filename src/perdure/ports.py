@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
+from perdure.model.chat import Chat, CloseReason, Found, Transcript, Turn
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.observation import Reading
@@ -332,6 +333,140 @@ class EventLog(Protocol):
 
     def forget_events(self, before: datetime) -> int:
         """Forget the events before then and return how many; numbers are not given again."""
+
+
+class ChatStore(Protocol):
+    """Where chats are kept, and what was said in them.
+
+    Every verb is all or nothing, and durable before it returns; with a store that was opened for threads, several may
+    use it at once. Whatever cannot be read back as it was written is `ChatDamaged`, never less than was said; only
+    lists leave such a chat out. `ChatNotFound` is raised for an id that no chat has. `reaches` and `owner`, of
+    `model.chat_owner`, are whose chats are meant: those they reach and those the owner was granted; None for all.
+    """
+
+    def open_chat(self, key: str) -> Chat | None:
+        """Return the one open chat of a key, in the same time however many chats there are."""
+
+    def get_chat(self, id: str) -> Chat:
+        """Return a chat."""
+
+    def last_closed(self, key: str) -> Chat | None:
+        """Return the chat of a key that was closed last."""
+
+    def continuation_of(self, id: str) -> Chat | None:
+        """Return the chat that goes on with one that was made shorter."""
+
+    def chats_beginning(self, prefix: str, *, limit: int = 2) -> tuple[Chat, ...]:
+        """Return chats whose ids begin like this."""
+
+    def chats_titled(self, owner: str, title: str) -> tuple[Chat, ...]:
+        """Return the owner's chats with a title, or with one that goes on with ` #` behind it."""
+
+    def list_chats(
+        self,
+        *,
+        reaches: Collection[str] | None = None,
+        owner: str | None = None,
+        key: str | None = None,
+        is_open: bool | None = None,
+        since: datetime | None = None,
+        limit: int | None = None,
+    ) -> tuple[Chat, ...]:
+        """Return chats that were used since then, the one that was used last first."""
+
+    def chats_owed(self) -> tuple[Chat, ...]:
+        """Return the chats that were closed by themselves before what was said in them was handed on."""
+
+    def count_chats(self) -> int:
+        """Return how many chats there are, closed ones too."""
+
+    def begin_chat(
+        self,
+        chat: Chat,
+        *,
+        instead_of: Chat | None = None,
+        reason: CloseReason = CloseReason.ASKED,
+        copy: str | None = None,
+        before: int | None = None,
+        turns: Sequence[Turn] = (),
+        expect: int | None = None,
+    ) -> Chat | None:
+        """Write a chat down, and close the open one of its key for a reason.
+
+        None, and nothing done, when the open chat of the key is not `instead_of`, or was used since that was read: look
+        again. What was said in the chat `copy` before a position comes first, then the turns. Raises `Conflict` when
+        `instead_of` goes on elsewhere than at the position that is expected, and for an id that is taken; `TitleTaken`
+        when another chat of its owner has its title.
+        """
+
+    def switch_chat(self, id: str, key: str, at: datetime) -> Chat:
+        """Let a chat be the open one of a key, and close the one that was."""
+
+    def change_chat(self, id: str, change: Callable[[Chat], Chat], *, over: Collection[str] = ()) -> Chat:
+        """Let a chat be what `change` makes of it, and return that.
+
+        `change` is called while nobody else changes anything, so it only reckons. It leaves id, turns and positions alone.
+        The chats `over` give up their title when it takes it; `TitleTaken` is raised when another one has it.
+        """
+
+    def touch_chat(self, id: str, at: datetime) -> bool:
+        """Note that an open chat was used; False when it is not open any more. Time never goes back."""
+
+    def grant_chat(self, id: str, owner: str) -> None:
+        """Let an owner see a chat of somebody else, and go on with a copy of it."""
+
+    def revoke_chat(self, id: str, owner: str) -> None:
+        """Take that back."""
+
+    def is_granted(self, id: str, owner: str) -> bool:
+        """Return whether an owner was granted a chat."""
+
+    def forget_chat(self, id: str) -> None:
+        """Delete a closed chat and all that was said in it; an open one is `Refused`."""
+
+    def append_turns(self, id: str, turns: Sequence[Turn], at: datetime, *, expect: int | None = None) -> int:
+        """Write turns behind the last one, whatever positions they say, and return the position of the last of them.
+
+        Positions only grow, from 1 on. With `expect` the first of them has that position, or nothing is written and
+        `Conflict` raised, whose `position` it would have had. A closed chat takes what comes late.
+        """
+
+    def load_turns(self, id: str, *, start: int = 1, limit: int | None = None, hidden: bool = False) -> Transcript:
+        """Return what was said from a position on, as of one moment; what was taken back only when it is asked for."""
+
+    def rewrite_turns(
+        self, id: str, start: int, turns: Sequence[Turn], at: datetime, *, expect: int | None = None
+    ) -> int:
+        """Take back everything from a position on and write turns in its place, at once; return the last position.
+
+        What was taken back stays, hidden. A position is left out, so whoever expects the one before learns of it.
+        """
+
+    def undo_turns(self, id: str, count: int, at: datetime) -> Turn:
+        """Take back everything from the user's last turn but `count` - 1 on, and return that turn."""
+
+    def search_turns(
+        self,
+        query: str,
+        *,
+        reaches: Collection[str] | None = None,
+        owner: str | None = None,
+        platform: str | None = None,
+        participant: str | None = None,
+        chat: str | None = None,
+        role: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 20,
+    ) -> tuple[Found, ...]:
+        """Return the turns that best match, of everything that was said by now; those that were taken back not.
+
+        The query is words, "phrases", beginnings*, alternatives with OR, and -words that are not to be there; anything
+        else in it is taken for words. Raises `UsageError` when there is no word in it.
+        """
+
+    def index_turns(self, limit: int = 200) -> bool:
+        """Make some more turns ready to be searched; False when all are. A search does it by itself."""
 
 
 class Leases(Protocol):

@@ -99,6 +99,10 @@ class CloseReason(StrEnum):
     IMPORTED = "imported"
 
 
+#: Why a chat is closed, and another begun, without anybody asking for it.
+BY_ITSELF = (CloseReason.IDLE, CloseReason.DAILY, CloseReason.SUSPENDED, CloseReason.RESUME_EXPIRED)
+
+
 class Kinship(StrEnum):
     """How a chat follows from the one before."""
 
@@ -174,6 +178,11 @@ class Chat(Struct, frozen=True, kw_only=True):
     def is_open(self) -> bool:
         """Whether it is still gone on with."""
         return self.closed_at is None
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether it was closed by itself before what was said in it was handed on."""
+        return self.close_reason in BY_ITSELF and self.flushed_at is None
 
 
 class Turn(Struct, frozen=True, kw_only=True):

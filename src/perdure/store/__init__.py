@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from perdure.store.store import Store
 
 
-def open_store(url: str, *, state_dir: str, read_only: bool = False) -> Store:
+def open_store(url: str, *, state_dir: str, read_only: bool = False, threads: bool = False) -> Store:
     """Return the store at `url`, made and brought up to date when necessary.
 
     `sqlite:///absolute/path` or `postgresql://…`. Manifests are kept under `state_dir`, which is made for the
@@ -20,6 +20,8 @@ def open_store(url: str, *, state_dir: str, read_only: bool = False) -> Store:
 
     With `read_only` no file or directory is made, changed or removed, and saving and pruning are refused. Where
     there is no database the manifests alone answer. One that was not brought up to date is refused.
+
+    With `threads` several threads may use it at once; what was said in chats is then indexed in the background.
     """
     if read_only:
         from perdure.store.read_only import open_read_only
@@ -30,7 +32,7 @@ def open_store(url: str, *, state_dir: str, read_only: bool = False) -> Store:
     from perdure.store.store import Store
 
     private_directory(state_dir)
-    driver = connect(url)
+    driver = _pooled(url) if threads else connect(url)
     try:
         is_new = migrations.bring_up_to_date(driver)
         store = Store(driver, state_dir)
@@ -40,6 +42,12 @@ def open_store(url: str, *, state_dir: str, read_only: bool = False) -> Store:
         driver.close()
         raise
     return store
+
+
+def _pooled(url: str) -> Driver:
+    from perdure.store.pooled import Pooled
+
+    return Pooled(lambda: connect(url))
 
 
 def sqlite_path(url: str) -> str | None:

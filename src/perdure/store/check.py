@@ -76,6 +76,8 @@ def open_to_others(store: Store) -> Iterator[tuple[str, int]]:
 
 
 def _rows(store: Store) -> Iterator[Problem]:
+    from perdure.store.chat_damage import damage_of
+
     for id in damaged_snapshots(store):
         yield Problem(where=f"snapshot {id}", what="It cannot be read back.", repairable=True)
     for digest in damaged_scrollbacks(store):
@@ -88,6 +90,8 @@ def _rows(store: Store) -> Iterator[Problem]:
         yield Problem(where=f"run {run_id(number)}", what="It cannot be read back.", repairable=True)
     for seq in store.damaged_events():
         yield Problem(where=f"event {seq}", what="It cannot be read back.", repairable=True)
+    for lost in damage_of(store.chats):
+        yield Problem(where=lost.where, what=lost.what, repairable=True)
     for damage in store.damage():
         what = "It" if damage.pane is None else f"What came of its pane {damage.pane}"
         yield Problem(where=f"restore {damage.restore}", what=f"{what} cannot be read back.", repairable=True)

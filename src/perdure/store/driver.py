@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -26,6 +26,9 @@ class Driver(Protocol):
 
     def execute(self, sql: str, **parameters: Value) -> int:
         """Run one statement and return how many rows it changed. Outside a transaction it is one of its own."""
+
+    def execute_many(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
+        """Run one statement for each of some rows, inside a transaction."""
 
     def fetch(self, sql: str, **parameters: Value) -> list[Row]:
         """Run one query and return all rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b  # only here: psycopg loads OpenSSL anyway
 
@@ -45,6 +45,11 @@ class Postgres:
         """Run one statement and return how many rows it changed."""
         with self._translated():
             return self._connection.execute(for_psycopg(sql).encode(), parameters).rowcount
+
+    def execute_many(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
+        """Run one statement for each of some rows, inside a transaction."""
+        with self._translated(), self._connection.cursor() as cursor:
+            cursor.executemany(for_psycopg(sql).encode(), rows)
 
     def fetch(self, sql: str, **parameters: Value) -> list[Row]:
         """Run one query and return all rows."""

@@ -6,7 +6,19 @@ import os.path
 from functools import cache
 
 _DIRECTORY = os.path.join(os.path.dirname(__file__), "sql")
-_FILES = ("schema", "snapshots", "scrollbacks", "restores", "numbers", "runs", "events", "leases")
+_FILES = (
+    "schema",
+    "snapshots",
+    "scrollbacks",
+    "restores",
+    "numbers",
+    "runs",
+    "events",
+    "leases",
+    "chats",
+    "turns",
+    "search",
+)
 _MARK = "-- name: "
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from perdure import errors
 from perdure.model.event import Event, StoredEvent
@@ -17,6 +19,9 @@ from perdure.store.manifest import Manifest, read_manifests
 from perdure.store.read_only_sqlite import NoDatabase, ReadOnlySQLite
 from perdure.store.rows import counts_of
 from perdure.store.store import Store
+
+if TYPE_CHECKING:
+    from perdure.store.chats import ChatBook
 
 
 def open_read_only(url: str, state_dir: str) -> Store:
@@ -80,6 +85,13 @@ class ReadOnlyStore(Store):
 
     def drop_lease(self, name: str, holder: str) -> None:
         raise _nothing_removed()
+
+    @cached_property
+    def chats(self) -> ChatBook:
+        """The chats as they stand."""
+        from perdure.store.chats import ChatBook
+
+        return ChatBook(self.driver, read_only=True)
 
     def get_snapshot(self, id: str) -> Snapshot:
         found = super().get_snapshot(id)

@@ -12,6 +12,7 @@ from perdure import errors
 from perdure.model.run import run_id
 from perdure.model.snapshot import CAPTURED, Problem
 from perdure.store import check, open_store, sqlite_path
+from perdure.store.chat_damage import adopt, damage_of, keep_aside, set_aside
 from perdure.store.files import cannot, damaged_name, locked, private_directory
 from perdure.store.manifest import Manifest, manifest_name, read_manifests
 from perdure.store.numbers import GIVING
@@ -37,7 +38,7 @@ def repair(url: str, state_dir: str, now: datetime) -> tuple[str, ...]:
             if aside:
                 # Opening a new database has filled it from the manifests.
                 actions += [f"Loaded {_counted(len(store.records.ids()), 'snapshot')} from the manifests."]
-                actions += _salvage(store, aside)
+                actions += _salvage(store, aside, now)
             actions += _mend(store, now)
         finally:
             store.close()
@@ -70,7 +71,7 @@ def _set_aside(path: str, now: datetime) -> str:
     return aside
 
 
-def _salvage(store: Store, aside: str) -> Iterator[str]:
+def _salvage(store: Store, aside: str, now: datetime) -> Iterator[str]:
     from perdure.store.salvage import Wreck  # brings sqlite3
 
     wreck, count = Wreck(aside), 0
@@ -83,6 +84,7 @@ def _salvage(store: Store, aside: str) -> Iterator[str]:
     runs, events = _salvage_runs(store, wreck)
     if runs or events:
         yield f"Read {_counted(runs, 'run')} and {_counted(events, 'event')} back from the damaged database."
+    yield from _salvage_chats(store, wreck, now)
     yield f"Whatever else it held could not be read; it is still in {aside}."
 
 
@@ -94,6 +96,19 @@ def _salvage_runs(store: Store, wreck: Wreck) -> tuple[int, int]:
         store.keep_runs(runs)
         store.keep_events(events)
     return len(runs), len(events)
+
+
+def _salvage_chats(store: Store, wreck: Wreck, now: datetime) -> Iterator[str]:
+    chats, turns = wreck.chats(), wreck.turns()
+    count = sum(adopt(store.chats, chat, number, turns.pop(number, ()), now) for number, chat in chats.items())
+    lost = [row for rows in turns.values() for row in rows]
+    with store.chats.changing():
+        for row in lost:
+            keep_aside(store.chats, row, now)
+    if chats or lost:
+        yield f"Read {_counted(count, 'chat')} back from the damaged database."
+    if lost:
+        yield f"Set {_counted(len(lost), 'turn')} of chats that cannot be read aside."
 
 
 def _mend(store: Store, now: datetime) -> Iterator[str]:
@@ -121,6 +136,8 @@ def _rows(store: Store, now: datetime) -> Iterator[str]:
     for seq in list(store.damaged_events()):
         store.set_event_aside(seq, now)
         yield f"Set the damaged event {seq} aside."
+    for lost in list(damage_of(store.chats)):
+        yield set_aside(store.chats, lost, now)
     for damage in list(store.damage()):
         store.set_aside(damage, now)
         if damage.pane is None:

@@ -1,4 +1,4 @@
-"""Getting snapshots, runs and events out of a damaged SQLite file, row by row."""
+"""Getting snapshots, runs, events and chats out of a damaged SQLite file, row by row."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 
 from perdure import errors
+from perdure.model.chat import Chat
 from perdure.model.event import StoredEvent
 from perdure.model.run import Run
 from perdure.model.snapshot import Snapshot
+from perdure.store.chat_rows import SPAN, chat_from
 from perdure.store.driver import Row
 from perdure.store.foreign import file_uri
 from perdure.store.numbers import EVENTS, RUNS, is_number
@@ -22,6 +24,8 @@ _WAYS = {
     "snapshots": ("seq", "snapshots_by_server", "snapshots_by_time"),
     "runs": ("number", "runs_by_end"),
     "events": ("seq", "events_by_run", "events_by_time"),
+    "chats": ("number", "chats_by_key", "chats_by_reach"),
+    "turns": ("id",),
 }
 
 
@@ -67,6 +71,25 @@ class Wreck:
             if event is not None:
                 found.setdefault(seq, event)
         return tuple(found.values())
+
+    def chats(self) -> dict[int, Chat]:
+        """Return by its number every chat whose record is whole."""
+        found: dict[int, Chat] = {}
+        for number, row in self._rows("chats", queries()["get_chat"].replace("id = :id", "number = :key")):
+            with suppress(errors.ChatDamaged):
+                found.setdefault(number, chat_from(row))
+        return found
+
+    def turns(self) -> dict[int, list[Row]]:
+        """Return by the number of their chat the rows of all turns that can be had, in order, whole or not."""
+        found: dict[int, Row] = {}
+        sql = "SELECT id, role, at, hidden, seal, body FROM turns WHERE id = :key"
+        for id, row in self._rows("turns", sql):
+            found.setdefault(id, row)
+        by_chat: dict[int, list[Row]] = {}
+        for id in sorted(found):
+            by_chat.setdefault(id // SPAN, []).append(found[id])
+        return by_chat
 
     def highest(self) -> dict[str, int]:
         """Return by counter the highest number that is to be found anywhere, on what is damaged too."""

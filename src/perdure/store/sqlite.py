@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from time import sleep
 
@@ -39,7 +39,7 @@ _DAMAGE = {
 
 
 class SQLite:
-    """A `Driver` over one SQLite file, made for the owner alone when it is missing."""
+    """A `Driver` over one SQLite file, made for the owner alone when it is missing; for one thread at a time."""
 
     dialect = "sqlite"
     #: Which file was opened; None where that does not matter.
@@ -57,7 +57,7 @@ class SQLite:
         private_file(path)
         self._file = _identity(path)
         with self._translated():
-            self._connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+            self._connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             self._prepare()
         except BaseException:
@@ -73,6 +73,11 @@ class SQLite:
         """Run one statement and return how many rows it changed."""
         with self._translated():
             return self._connection.execute(sql, parameters).rowcount
+
+    def execute_many(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
+        """Run one statement for each of some rows, inside a transaction."""
+        with self._translated():
+            self._connection.executemany(sql, rows)
 
     def fetch(self, sql: str, **parameters: Value) -> list[Row]:
         """Run one query and return all rows."""

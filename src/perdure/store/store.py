@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from perdure import errors
 from perdure.model.server import Server
@@ -20,6 +22,9 @@ from perdure.store.placing import Placed, place
 from perdure.store.records import NO_LIMIT, Records
 from perdure.store.rows import Coming, coming_from, moment_of, stamp, summary_from
 from perdure.store.runs import Runs
+
+if TYPE_CHECKING:
+    from perdure.store.chats import ChatBook
 
 _ID = re.compile(r"[0-9a-f]{1,16}")
 _PRUNED_AT = "pruned_at"
@@ -126,7 +131,17 @@ class Store(Journal, Runs, LeaseBook):
         return tuple(problems(self))
 
     def close(self) -> None:
+        if "chats" in self.__dict__:
+            self.chats.close()
         self.driver.close()
+
+    @cached_property
+    def chats(self) -> ChatBook:
+        """The chats in the same database: a `ChatStore`, for several threads at once when the store is."""
+        # Only here: a save must not pay for it.
+        from perdure.store.chats import ChatBook
+
+        return ChatBook(self.driver)
 
     def begin(self) -> None:
         """Let a database that never held anything go on from what the state directory has."""

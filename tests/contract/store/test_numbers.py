@@ -18,7 +18,7 @@ from tests.contract.store.runs import a_run, an_event
 def lose(store: Store) -> None:
     """Make the database one that never held anything; the state directory stays."""
     for (name,) in store.driver.fetch(
-        "SELECT name FROM sqlite_master WHERE type = 'table'"
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         if store.driver.dialect == "sqlite"
         else "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
     ):
@@ -26,6 +26,8 @@ def lose(store: Store) -> None:
             store.driver.execute("DROP TABLE snapshot_scrollbacks")
         if name == "restores":
             store.driver.execute("DROP TABLE restore_outcomes")
+        if name == "chats":
+            store.driver.execute("DROP TABLE chat_grants")
         store.driver.execute(f"DROP TABLE IF EXISTS {name}")
 
 

@@ -1,0 +1,116 @@
+"""Chats that have gone stale: what was said in them is handed on before the next message, then they are closed for good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perdure.chats.service import Chats
+from perdure.model.chat import Chat, CloseReason
+from perdure.ports import Leases
+
+#: How often a chat is tried to be handed on.
+TRIES = 3
+#: What a chat keeps in its `extra` of the last failure.
+FAILURE = "flush_failure"
+_LEASE, _HELD = "chats-expiry", timedelta(minutes=10)
+
+
+class Expired(Struct, frozen=True, kw_only=True):
+    """What came of a round."""
+
+    #: The ids of the chats that were handed on.
+    flushed: tuple[str, ...] = ()
+    #: Those that were not, to be tried again while they have tries left.
+    failed: tuple[str, ...] = ()
+    #: Who is at it already; then nothing was done.
+    held_by: str | None = None
+
+
+class Expiry:
+    """Finds stale chats ahead of their next message. With `leases`, of several processes one does it at a time."""
+
+    def __init__(self, chats: Chats, *, leases: Leases | None = None, holder: str = "") -> None:
+        self._chats = chats
+        self._store = chats.store
+        self._leases = leases
+        self._holder = holder
+
+    def due(self, now: datetime) -> tuple[Chat, ...]:
+        """Return the chats that are stale, or were closed for it, and are still to be handed on; the oldest first."""
+        stale = [chat for chat in self._store.list_chats(is_open=True) if self._why(chat, now) is not None]
+        found = [chat for chat in (*stale, *self._store.chats_owed()) if chat.flush_failures < TRIES]
+        return tuple(sorted(found, key=lambda chat: chat.touched_at))
+
+    def run_once(self, flush: Callable[[Chat], None]) -> Expired:
+        """Hand on what is due, by `flush`, and close what it was done for.
+
+        One that `flush` raises for costs only itself: it is noted, never counted as done, and tried again in later
+        rounds, three times in all; so is one during which the process dies. A chat in which nothing was said is closed
+        without asking. One that was used in the meantime stays open.
+        """
+        flushed: list[str] = []
+        failed: list[str] = []
+        for chat in self.due(self._chats.now()):
+            other = self._held_by_another()
+            if other is not None:
+                return Expired(flushed=tuple(flushed), failed=tuple(failed), held_by=other)
+            if self._begin(chat):
+                (flushed if self._flush(chat, flush) else failed).append(chat.id)
+        if self._leases is not None:
+            self._leases.drop_lease(_LEASE, self._holder)
+        return Expired(flushed=tuple(flushed), failed=tuple(failed))
+
+    def _begin(self, chat: Chat) -> bool:
+        """Count a try before it is made; False when the chat is not as it was found."""
+        begun: list[bool] = []
+
+        def begin(found: Chat) -> Chat:
+            begun[:] = [found.flush_failures == chat.flush_failures and found.flushed_at is None]
+            return replace(found, flush_failures=found.flush_failures + 1) if begun[0] else found
+
+        self._store.change_chat(chat.id, begin)
+        return begun[0]
+
+    def _flush(self, chat: Chat, flush: Callable[[Chat], None]) -> bool:
+        if chat.turns:
+            try:
+                flush(chat)
+            except Exception as error:
+                self._note_failure(chat, error)
+                return False
+        self._close(chat, self._chats.now())
+        return True
+
+    def _close(self, chat: Chat, now: datetime) -> None:
+        why = self._why(chat, now)
+
+        def close(found: Chat) -> Chat:
+            if found.touched_at != chat.touched_at:
+                # Used since: what was said since is still to be handed on.
+                return replace(found, flush_failures=0)
+            done = replace(found, flushed_at=now, flush_failures=0, extra=_without(found, FAILURE))
+            return replace(done, closed_at=now, close_reason=why) if found.is_open and why is not None else done
+
+        self._store.change_chat(chat.id, close)
+
+    def _note_failure(self, chat: Chat, error: Exception) -> None:
+        # Its kind alone: what it says may hold what was said in the chat, or a key.
+        failure = {FAILURE: type(error).__name__}
+        self._store.change_chat(chat.id, lambda found: replace(found, extra={**found.extra, **failure}))
+
+    def _why(self, chat: Chat, now: datetime) -> CloseReason | None:
+        return self._chats.why_over(chat, now) if chat.is_open else None
+
+    def _held_by_another(self) -> str | None:
+        if self._leases is None:
+            return None
+        now = self._chats.now()
+        return self._leases.take_lease(_LEASE, self._holder, now, until=now + _HELD)
+
+
+def _without(chat: Chat, name: str) -> dict[str, object]:
+    return {each: value for each, value in chat.extra.items() if each != name}

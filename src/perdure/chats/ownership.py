@@ -1,0 +1,114 @@
+"""Whose chats are whose: what somebody may see, and what they may go on with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from enum import Enum
+
+from perdure import errors
+from perdure.model.chat import Chat, Found, Source
+from perdure.model.chat_owner import owner_of, participant_of, reach_of, reaches_of
+from perdure.ports import ChatStore
+
+
+class Asker(Enum):
+    """Somebody who asks, and is nobody's guest."""
+
+    #: Whoever runs the store: nothing is kept from them.
+    OPERATOR = "operator"
+
+
+class Ownership:
+    """The chats of a store as somebody may see them."""
+
+    def __init__(self, store: ChatStore, now: Callable[[], datetime]) -> None:
+        self.store = store
+        self.now = now
+
+    def get(self, asker: Source | Asker, id: str) -> Chat:
+        """Return a chat of whoever asks, by its id."""
+        chat = self.store.get_chat(id)
+        self.refuse_stranger(asker, chat)
+        return chat
+
+    def may(self, asker: Source | Asker, chat: Chat) -> bool:
+        """Return whether a chat is for whoever asks to see, their own or granted to them."""
+        return self.owns(asker, chat) or (
+            isinstance(asker, Source) and (to := _grantee(asker)) is not None and self.store.is_granted(chat.id, to)
+        )
+
+    def owns(self, asker: Source | Asker, chat: Chat) -> bool:
+        """Return whether a chat is theirs: proved by everything their message says, and by nothing that is missing."""
+        if isinstance(asker, Asker):
+            return True
+        reach = reach_of(chat.source, shared=chat.shared)
+        return reach is not None and reach in reaches_of(asker)
+
+    def refuse_stranger(self, asker: Source | Asker, chat: Chat) -> None:
+        """Raise `Refused` when a chat is not for whoever asks to see."""
+        if not self.may(asker, chat):
+            raise errors.Refused(f"Chat {chat.id} is somebody else's, and was not granted to you.", chat=chat.id)
+
+    def grant(self, asker: Source | Asker, id: str, to: Source) -> None:
+        """Let somebody else see a chat, and go on with a copy of it. Only who owns it can."""
+        self.owned(asker, id)
+        self.store.grant_chat(id, _known_grantee(to))
+
+    def revoke(self, asker: Source | Asker, id: str, to: Source) -> None:
+        """Take a grant back. Copies that were begun stay with whoever began them."""
+        self.owned(asker, id)
+        self.store.revoke_chat(id, _known_grantee(to))
+
+    def list(
+        self, asker: Source | Asker, *, active_within: timedelta | None = None, limit: int | None = None
+    ) -> tuple[Chat, ...]:
+        """Return the chats of whoever asks, the one that was used last first."""
+        since = None if active_within is None else self.now() - active_within
+        if isinstance(asker, Asker):
+            return self.store.list_chats(since=since, limit=limit)
+        return self.store.list_chats(reaches=reaches_of(asker), owner=_grantee(asker), since=since, limit=limit)
+
+    def search(
+        self,
+        asker: Source | Asker,
+        query: str,
+        *,
+        platform: str | None = None,
+        user: str | None = None,
+        role: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 20,
+    ) -> tuple[Found, ...]:
+        """Return what best matches of what whoever asks may see. `user` is who chats are with, by their lasting id."""
+        return self.store.search_turns(
+            query,
+            reaches=reaches_of(asker) if isinstance(asker, Source) else None,
+            owner=_grantee(asker) if isinstance(asker, Source) else None,
+            platform=platform,
+            participant=user,
+            role=role,
+            since=since,
+            until=until,
+            limit=limit,
+        )
+
+    def owned(self, asker: Source | Asker, id: str) -> Chat:
+        """Return a chat whoever asks owns; raise `Refused` when it is granted to them at most."""
+        chat = self.store.get_chat(id)
+        if not self.owns(asker, chat):
+            raise errors.Refused(f"Chat {id} is somebody else's.", chat=id)
+        return chat
+
+
+def _grantee(source: Source) -> str | None:
+    """In whose name grants are; nobody's without a person."""
+    return None if participant_of(source) is None else owner_of(source)
+
+
+def _known_grantee(source: Source) -> str:
+    grantee = _grantee(source)
+    if grantee is None:
+        raise errors.UsageError("A chat is granted to a person, and it is not said to whom.")
+    return grantee

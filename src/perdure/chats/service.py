@@ -1,0 +1,323 @@
+"""Chats for a gateway: which one a message belongs to, whether it is fresh, what it is called, who may go on with it.
+
+Everything is in the store by the time a verb returns. Several threads and processes may use the same store at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from perdure import errors
+from perdure.chats import titles
+from perdure.chats.key import is_shared, key_of
+from perdure.chats.naming import meant, new_id, tip_of
+from perdure.chats.ownership import Asker, Ownership
+from perdure.chats.reset import JobCheck, policy_for, stale, zone_of
+from perdure.chats.whatsapp import NO_ALIASES, Aliases
+from perdure.model.chat import BY_ITSELF, Chat, CloseReason, Kinship, ResetMode, Source, Tokens, Transcript, Turn
+from perdure.model.chat_owner import owner_of
+from perdure.model.config import Config
+from perdure.ports import ChatStore
+
+#: How long after an interruption a chat is still gone on with.
+RESUME_MINUTES = 60
+#: Whoever was not told of these would look in vain for what was said, whatever the policy says about telling.
+_ALWAYS_TOLD = (CloseReason.SUSPENDED, CloseReason.RESUME_EXPIRED)
+
+
+class Chats(Ownership):
+    """The chats of a gateway over a `ChatStore`.
+
+    `now` tells the time. `has_jobs` tells whether jobs of a key are running that keep its chat from being reset.
+    Whoever asks for chats is a `Source`, and gets what is theirs: of the same account, chat and thread, and the same
+    person unless the chat is everybody's there; else only what they were granted. Anything else is `Refused`.
+    """
+
+    def __init__(
+        self,
+        store: ChatStore,
+        config: Config,
+        now: Callable[[], datetime],
+        *,
+        has_jobs: JobCheck | None = None,
+        aliases: Aliases = NO_ALIASES,
+    ) -> None:
+        super().__init__(store, now)
+        self.config = config
+        self.has_jobs = has_jobs
+        self._aliases = aliases
+        self._zone = zone_of(config)
+
+    def key(self, source: Source) -> str:
+        """Return the key of the conversation a message belongs to."""
+        return key_of(source, self.config.chats.keys, self._aliases)
+
+    def peek(self, source: Source) -> Chat | None:
+        """Return the open chat of a conversation as it stands, for whoever only looks: it is neither used nor reset."""
+        return self.store.open_chat(self.key(source))
+
+    def open(self, source: Source, *, force_new: bool = False) -> Chat:
+        """Return the chat a message belongs to, begun now if there is none, it went stale, or a new one is wanted.
+
+        However many ask at once, in however many processes, a conversation has one open chat, and all get that one.
+        A chat that was once closed for being stale stays closed.
+        """
+        key = self.key(source)
+        while True:
+            now = self.now()
+            current = self.store.open_chat(key)
+            reason = None if current is None else self.why_over(current, now)
+            if current is not None and reason is None and not force_new:
+                if self.store.touch_chat(current.id, now):
+                    return replace(current, touched_at=max(now, current.touched_at))
+                continue
+            begun = self.store.begin_chat(
+                self._successor(key, source, current, reason, now),
+                instead_of=current,
+                reason=reason or CloseReason.ASKED,
+            )
+            if begun is not None:
+                return begun
+
+    def reset(self, source: Source) -> Chat:
+        """Begin another chat because somebody asked for it; the one before is kept, and can be resumed."""
+        return self.open(source, force_new=True)
+
+    def touch(self, id: str) -> bool:
+        """Note that a chat was used; False when it is not open any more."""
+        return self.store.touch_chat(id, self.now())
+
+    def why_over(self, chat: Chat, now: datetime) -> CloseReason | None:
+        """Return why an open chat is not to be gone on with, None while it is."""
+        if chat.suspended:
+            return CloseReason.SUSPENDED
+        policy = policy_for(self.config.chats, chat.source.platform, chat.source.chat_type)
+        reason = stale(chat, policy, now, self._zone, self.has_jobs)
+        if reason is None and chat.resume_pending_at is not None and policy.mode is not ResetMode.NONE:
+            # As if it were idle since it was interrupted: so jobs that run keep it, too.
+            since = replace(chat, touched_at=chat.resume_pending_at)
+            fresh = replace(policy, mode=ResetMode.IDLE, idle_minutes=RESUME_MINUTES)
+            return stale(since, fresh, now, self._zone, self.has_jobs) and CloseReason.RESUME_EXPIRED
+        return reason
+
+    def take_notice(self, id: str) -> CloseReason | None:
+        """Return why a chat was begun by itself when somebody is to be told, to the first who asks and to nobody else."""
+        taken: list[CloseReason | None] = []
+
+        def take(chat: Chat) -> Chat:
+            taken[:] = [chat.notice]
+            return replace(chat, notice=None)
+
+        self.store.change_chat(id, take)
+        return taken[0]
+
+    def suspend(self, id: str) -> Chat:
+        """Let the next message begin another chat, whatever the policy."""
+        return self.store.change_chat(id, lambda chat: replace(chat, suspended=True, resume_pending_at=None))
+
+    def mark_resume_pending(self, id: str) -> Chat:
+        """Note that a chat was interrupted and is to be gone on with. One that was suspended stays so."""
+        now = self.now()
+        return self.store.change_chat(
+            id, lambda chat: chat if chat.suspended or not chat.is_open else replace(chat, resume_pending_at=now)
+        )
+
+    def clear_resume_pending(self, id: str) -> Chat:
+        """Note that an interrupted chat was gone on with."""
+        return self.store.change_chat(id, lambda chat: replace(chat, resume_pending_at=None))
+
+    def has_any(self, *, besides: Chat | None = None) -> bool:
+        """Return whether there was ever a chat, apart from one."""
+        return self.store.count_chats() > (besides is not None)
+
+    def switch(self, source: Source, id: str) -> Chat:
+        """Go on with another chat of the same person in the conversation a message belongs to.
+
+        The chat that was open is kept. Somebody else's chat that was granted is gone on with in a copy, so that nothing
+        that is said from now on ends up in theirs.
+        """
+        chat = self.get(source, id)
+        if self.owns(source, chat):
+            return self.store.switch_chat(id, self.key(source), self.now())
+        return self.branch(source, id)
+
+    def branch(self, source: Source, id: str, *, before: int | None = None) -> Chat:
+        """Begin a chat with a copy of what was said in another, before a position when one is given, and open it."""
+        parent = self.get(source, id)
+        key = self.key(source)
+
+        def begin(title: str | None) -> Chat | None:
+            current = self.store.open_chat(key)
+            fresh = self._fresh(key, source, self.now(), follows=id, kinship=Kinship.BRANCH)
+            return self.store.begin_chat(
+                replace(fresh, title=title, model=parent.model),
+                instead_of=current,
+                reason=CloseReason.SWITCHED,
+                copy=id,
+                before=before,
+            )
+
+        return self._titled(owner_of(source, shared=self._is_shared(source)), parent.title, begin)
+
+    def compress(self, id: str, turns: Sequence[Turn], *, expect: int | None = None) -> Chat:
+        """Go on with an open chat in a shorter form, and return the chat it goes on in; what was said before is kept.
+
+        Raises `Conflict` when it is not the open chat of its conversation any more, or goes on elsewhere than expected.
+        """
+        first = self.store.get_chat(id)
+
+        def begin(title: str | None) -> Chat | None:
+            now = self.now()
+            parent = self.store.get_chat(id)
+            if not parent.is_open:
+                raise errors.Conflict(f"Chat {id} was closed in between.", chat=id)
+            shorter = replace(
+                self._fresh(parent.key, parent.source, now, follows=id, kinship=Kinship.CONTINUATION),
+                title=title,
+                shared=parent.shared,
+                notice=parent.notice,
+                model=parent.model,
+                extra=parent.extra,
+            )
+            return self.store.begin_chat(
+                shorter, instead_of=parent, reason=CloseReason.COMPRESSED, turns=turns, expect=expect
+            )
+
+        return self._titled(owner_of(first.source, shared=first.shared), first.title, begin)
+
+    def append(self, id: str, *turns: Turn, expect: int | None = None) -> int:
+        """Write down what was said, for good before this returns, and return the position of the last turn.
+
+        With `expect` (a transcript's `next`) nothing is written and `Conflict` raised when somebody else said or
+        changed something in between.
+        """
+        return self.store.append_turns(id, turns, self.now(), expect=expect)
+
+    def load(self, id: str, *, start: int = 1, limit: int | None = None) -> Transcript:
+        """Return what was said in a chat, in order. What cannot be read is an error, never less than was said."""
+        return self.store.load_turns(id, start=start, limit=limit)
+
+    def rewrite(self, id: str, start: int, *turns: Turn, expect: int | None = None) -> int:
+        """Replace everything from a position on, at once; what it replaces is kept, hidden."""
+        return self.store.rewrite_turns(id, start, turns, self.now(), expect=expect)
+
+    def undo(self, id: str, count: int = 1) -> Turn:
+        """Take back the user's last turns, and everything since, and return the earliest of them to be said again."""
+        return self.store.undo_turns(id, count, self.now())
+
+    def add_tokens(self, id: str, model: str, *, input: int = 0, output: int = 0) -> Chat:
+        """Count tokens of a model, in total and by model. They only ever grow."""
+        if input < 0 or output < 0:
+            raise errors.UsageError("Tokens are only ever added.")
+
+        def added(chat: Chat) -> Chat:
+            before = chat.by_model.get(model, Tokens())
+            by_model = {**chat.by_model, model: _sum(before, input, output)}
+            return replace(chat, tokens=_sum(chat.tokens, input, output), by_model=by_model, model=chat.model or model)
+
+        return self.store.change_chat(id, added)
+
+    def set_title(self, asker: Source | Asker, id: str, text: str) -> Chat:
+        """Give a chat a title, none when nothing is left of the text. Raises `TitleTaken` when another one has it.
+
+        A chat that this one continues is the same conversation, and gives it up.
+        """
+        self.owned(asker, id)
+        title = titles.clean_title(text)
+        return self.store.change_chat(id, lambda chat: replace(chat, title=title), over=self._continued(id))
+
+    def auto_title(self, id: str, text: str) -> Chat:
+        """Give a chat a title when it has none, numbered when another one has it."""
+        chat = self.store.get_chat(id)
+        # Nobody chose it: what is too long of it is left out.
+        cut = text[: titles.TITLE_CHARACTERS * 4]
+        wanted = titles.clean_title(" ".join(cut.split())[: titles.TITLE_CHARACTERS])
+        if wanted is None or chat.title is not None:
+            return chat
+
+        def begin(title: str | None) -> Chat:
+            return self.store.change_chat(id, lambda chat: replace(chat, title=chat.title or title))
+
+        return self._titled(owner_of(chat.source, shared=chat.shared), wanted, begin)
+
+    def resume(self, source: Source, text: str) -> Chat:
+        """Go on with the chat that is meant by an id, a title or the beginning of an id, where it stands now.
+
+        `My Project` is the latest of `My Project #2`, `My Project #3` …; one that was made shorter is gone on with where
+        it goes on. Raises `ChatNotFound`, `AmbiguousChat`, and `Refused` for somebody else's.
+        """
+        chat = self.find(source, text)
+        current = self.peek(source)
+        return chat if current is not None and current.id == chat.id else self.switch(source, chat.id)
+
+    def find(self, source: Source, text: str) -> Chat:
+        """Return the chat that is meant, without going on with it."""
+        return tip_of(self.store, meant(self, source, text))
+
+    def _continued(self, id: str) -> tuple[str, ...]:
+        """The chats a chat continues."""
+        found: list[str] = []
+        chat = self.store.get_chat(id)
+        while chat.kinship is Kinship.CONTINUATION and chat.follows is not None and chat.follows not in found:
+            found.append(chat.follows)
+            try:
+                chat = self.store.get_chat(chat.follows)
+            except errors.ChatNotFound:
+                break
+        return tuple(found)
+
+    def _titled(self, owner: str, wanted: str | None, begin: Callable[[str | None], Chat | None]) -> Chat:
+        """Try with the next free title, again when somebody else was quicker to take it, or to change something."""
+        while True:
+            title = wanted
+            if wanted is not None:
+                base = titles.base_and_number(wanted)[0]
+                taken = [each.title for each in self.store.chats_titled(owner, base) if each.title is not None]
+                title = titles.next_title(taken, wanted)
+            try:
+                begun = begin(title)
+            except errors.TitleTaken:
+                continue
+            if begun is not None:
+                return begun
+
+    def _successor(
+        self, key: str, source: Source, current: Chat | None, reason: CloseReason | None, now: datetime
+    ) -> Chat:
+        before = current or self.store.last_closed(key)
+        if before is None:
+            return self._fresh(key, source, now)
+        why = reason if current is not None else before.close_reason
+        fresh = self._fresh(key, source, now, follows=before.id, kinship=Kinship.SUCCESSOR)
+        return replace(fresh, notice=why if self._is_to_be_told(before, why) else None)
+
+    def _is_to_be_told(self, before: Chat, why: CloseReason | None) -> bool:
+        if why not in BY_ITSELF:
+            return False
+        policy = policy_for(self.config.chats, before.source.platform, before.source.chat_type)
+        is_quiet = not policy.notify or before.source.platform in policy.notify_exclude_platforms
+        return why in _ALWAYS_TOLD or (before.turns > 0 and not is_quiet)
+
+    def _fresh(
+        self, key: str, source: Source, now: datetime, *, follows: str | None = None, kinship: Kinship | None = None
+    ) -> Chat:
+        return Chat(
+            id=new_id(now),
+            key=key,
+            source=source,
+            opened_at=now,
+            touched_at=now,
+            shared=self._is_shared(source),
+            follows=follows,
+            kinship=kinship,
+        )
+
+    def _is_shared(self, source: Source) -> bool:
+        return is_shared(source, self.config.chats.keys)
+
+
+def _sum(before: Tokens, input: int, output: int) -> Tokens:
+    return Tokens(input=before.input + input, output=before.output + output)

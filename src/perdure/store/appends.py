@@ -1,0 +1,130 @@
+"""Many who append at once, one commit: whoever comes while one is at work is taken along by the next."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from perdure import errors
+from perdure.store.chat_rows import Ready
+
+#: How many bytes of turns go into one transaction, so that nobody waits for too many others.
+_BYTES = 4 << 20
+
+
+class Append:
+    """Some turns on their way into a chat, and what became of them."""
+
+    __slots__ = ("at", "chat", "error", "expect", "is_done", "position", "turn_to_wake", "turns")
+
+    def __init__(self, chat: str, turns: Sequence[Ready], expect: int | None, at: datetime) -> None:
+        self.chat = chat
+        self.turns = turns
+        self.expect = expect
+        self.at = at
+        #: The position of the last of them, once they are written.
+        self.position = 0
+        self.error: BaseException | None = None
+        self.is_done = False
+        self.turn_to_wake = threading.Lock()
+        self.turn_to_wake.acquire()
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are to write."""
+        return sum(len(turn.body) for turn in self.turns)
+
+
+class Appends:
+    """Commits the appends of all threads of a process, those that wait together in one transaction.
+
+    `commit` writes some of them, all or nothing, and notes in each its position, or the error that is its own.
+    """
+
+    def __init__(self, commit: Callable[[Sequence[Append]], None]) -> None:
+        self._commit = commit
+        self._guard = threading.Lock()
+        self._waiting: list[Append] = []
+        #: Whose thread writes, or was woken to.
+        self._leader: Append | None = None
+
+    def run(self, append: Append) -> int:
+        """Return the position of the last turn once it is on disk, or raise what became of it instead."""
+        with self._guard:
+            self._waiting.append(append)
+            if self._leader is None:
+                self._leader = append
+            leads = self._leader is append
+        if not leads:
+            self._wait(append)
+        if not append.is_done:
+            self._lead()
+        if append.error is not None:
+            raise append.error
+        return append.position
+
+    def _wait(self, append: Append) -> None:
+        """Wait until it is written, or until it is its turn to lead those that came since."""
+        try:
+            append.turn_to_wake.acquire()
+        except BaseException:
+            # Interrupted. If it was woken to lead, somebody else has to.
+            with self._guard:
+                if append in self._waiting:
+                    self._waiting.remove(append)
+                if self._leader is append:
+                    self._pass_on()
+            raise
+
+    def _lead(self) -> None:
+        batch = self._next_batch()
+        try:
+            self._write(batch)
+        finally:
+            for each in batch:
+                each.is_done = True
+            with self._guard:
+                self._pass_on()
+            for each in batch:
+                # The leader's own is released too, which nobody waits for any more.
+                each.turn_to_wake.release()
+
+    def _pass_on(self) -> None:
+        self._leader = self._waiting[0] if self._waiting else None
+        if self._leader is not None:
+            self._leader.turn_to_wake.release()
+
+    def _next_batch(self) -> list[Append]:
+        """Those that wait, as many as go into one transaction; whoever leads is the first of them."""
+        with self._guard:
+            size, count = 0, 0
+            for each in self._waiting:
+                size += each.size
+                if count and size > _BYTES:
+                    break
+                count += 1
+            batch, self._waiting = self._waiting[:count], self._waiting[count:]
+        return batch
+
+    def _write(self, batch: list[Append]) -> None:
+        try:
+            self._commit(batch)
+        except Exception as error:
+            if len(batch) == 1 or isinstance(error, errors.StoreUnusable):
+                _blame(batch, error)
+                return
+            # One of them is at fault for the rest: each for itself.
+            for each in batch:
+                each.error = None
+                self._write([each])
+        except BaseException as error:
+            # Whoever leads was interrupted; the others only learn that it was not written.
+            _blame(batch[1:], errors.StoreUnusable("Writing was interrupted: look what is there before writing again."))
+            batch[0].error = error
+
+
+def _blame(batch: Sequence[Append], error: Exception) -> None:
+    for each in batch:
+        # Each thread gets one of its own to raise.
+        each.error = type(error)(error.message, **error.data) if isinstance(error, errors.PerdureError) else error

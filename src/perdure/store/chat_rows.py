@@ -1,0 +1,199 @@
+"""Chats and turns as the database has them: plain JSON, sealed, so that what was spoilt is not taken for what was said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any, TypeVar, cast
+from zlib import crc32
+
+import msgspec
+from msgspec import Struct
+
+from perdure import errors
+from perdure.model.chat import Chat, Kinship, Turn
+from perdure.model.chat_owner import owner_of, participant_of, reach_of
+from perdure.store.driver import Row, Value
+from perdure.store.rows import UNREADABLE, moment_of, packed, stamp, unpacked
+
+#: How many positions a chat has, and by how much a chat's number is shifted in the ids of its turns.
+SPAN = 1 << 32
+
+_Kind = TypeVar("_Kind")
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+#: A half of a pair that stands alone, and what PostgreSQL does not take.
+_UNSTORABLE = {0: "\ufffd", **dict.fromkeys(range(0xD800, 0xE000), "\ufffd")}
+
+
+class Said(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A turn apart from its place."""
+
+    role: str
+    at: datetime
+    content: Any = None
+    tool_name: str | None = None
+    tool_call_id: str | None = None
+    tool_calls: tuple[Any, ...] = ()
+    attachments: tuple[dict[str, Any], ...] = ()
+    tokens: int | None = None
+    model: str | None = None
+    extra: dict[str, Any] = {}
+
+
+class Ready(Struct, frozen=True):
+    """A turn made ready to be written, whatever its place will be."""
+
+    role: str
+    at: str
+    hidden: int
+    sum: int
+    body: bytes
+
+    def row(self, chat: str, number: int, position: int) -> dict[str, Value]:
+        """Return it as a row of a chat, in a place."""
+        return {
+            "id": number * SPAN + position,
+            "role": self.role,
+            "at": self.at,
+            "hidden": self.hidden,
+            "seal": _seal(chat, position, self.sum),
+            "body": self.body,
+        }
+
+
+def ready(turn: Turn) -> Ready:
+    """Return a turn ready to be written. Raises `UsageError` when it holds what JSON cannot say."""
+    said = Said(
+        role=turn.role,
+        at=turn.at,
+        content=turn.content,
+        tool_name=turn.tool_name,
+        tool_call_id=turn.tool_call_id,
+        tool_calls=turn.tool_calls,
+        attachments=tuple(map(dict, turn.attachments)),
+        tokens=turn.tokens,
+        model=turn.model,
+        extra=dict(turn.extra),
+    )
+    body = encoded(said)
+    return Ready(plain(turn.role), stamp(turn.at), int(turn.hidden), crc32(body), body)
+
+
+def turn_from(chat: str, number: int, row: Row) -> Turn:
+    """Return a turn that is what was written in that place of that chat. Raises one of `UNREADABLE`."""
+    id, role, at, hidden, seal, body = row
+    position = id - number * SPAN
+    if _seal(chat, position, crc32(body)) != seal:
+        raise ValueError("the seal does not match")
+    said: Said = decoded_as(Said, body)
+    if plain(said.role) != role or stamp(said.at) != at:
+        raise ValueError("what is said twice does not agree")
+    return Turn(
+        position=position,
+        role=said.role,
+        content=said.content,
+        at=said.at,
+        tool_name=said.tool_name,
+        tool_call_id=said.tool_call_id,
+        tool_calls=said.tool_calls,
+        attachments=said.attachments,
+        tokens=said.tokens,
+        model=said.model,
+        hidden=bool(hidden),
+        extra=said.extra,
+    )
+
+
+def chat_columns(chat: Chat) -> dict[str, Value]:
+    """Return the columns of a chat. What a gateway has to prove anew every time is left out of its source."""
+    source = msgspec.structs.replace(chat.source, role_authorized=False, relayed=False)
+    chat = msgspec.structs.replace(chat, source=source)
+    person = participant_of(source)
+    return {
+        "id": chat.id,
+        "key": chat.key,
+        "reach": reach_of(source, shared=chat.shared),
+        "owner": owner_of(source, shared=chat.shared),
+        "platform": plain(source.platform),
+        "participant": None if person is None else plain(person),
+        "title": chat.title,
+        "continues": chat.follows if chat.kinship is Kinship.CONTINUATION else None,
+        "touched_at": stamp(chat.touched_at),
+        "closed_at": None if chat.closed_at is None else stamp(chat.closed_at),
+        "owed": int(chat.is_owed),
+        "body": packed(encoded(chat)),
+    }
+
+
+def chat_from(row: Row) -> Chat:
+    """Return a chat of which everything that is said twice agrees. Raises `ChatDamaged`."""
+    _, id, key, title, touched_at, closed_at, turns, body = row
+    try:
+        chat: Chat = decoded_as(Chat, unpacked(body))
+        closed = None if chat.closed_at is None else stamp(chat.closed_at)
+        if (chat.id, chat.key, chat.title, closed) != (id, key, title, closed_at):
+            raise ValueError("what is said twice does not agree")
+        return msgspec.structs.replace(chat, touched_at=moment_of(touched_at), turns=turns)
+    except UNREADABLE as error:
+        raise damaged_chat(id) from error
+
+
+def damaged_chat(id: str) -> errors.ChatDamaged:
+    """Return the sentence for a chat that cannot be read back as it was written."""
+    return errors.ChatDamaged(
+        f"Chat {id} cannot be read back as it was written; the others are not affected. "
+        "`perdure check --repair` sets aside what is damaged.",
+        chat=id,
+    )
+
+
+def encoded(value: Struct) -> bytes:
+    """Return a value as JSON. Raises `UsageError` when it holds what JSON cannot say."""
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeError:
+        # A half of a surrogate pair: JSON can say it, in its own way.
+        plain = msgspec.to_builtins(value, order="deterministic")
+        return json.dumps(plain, separators=(",", ":")).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise errors.UsageError(f"This cannot be written down as JSON: {error}.") from error
+
+
+def decoded_as(kind: type[_Kind], raw: bytes) -> _Kind:
+    """Return a value that was encoded. Raises one of `UNREADABLE`."""
+    try:
+        value: _Kind = _decoder(cast("Hashable", kind)).decode(raw)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(raw), kind)
+    return value
+
+
+def plain(text: str) -> str:
+    """Return text that both databases take as a column to look for, as it is or nearly so."""
+    return text if text.isascii() and "\0" not in text else text.translate(_UNSTORABLE)
+
+
+def texts_of(content: object) -> Sequence[str]:
+    """Return every text in a turn's content, in order; of parts with a type, their texts and not what they are called."""
+    if isinstance(content, str):
+        return (content,)
+    if isinstance(content, dict):
+        parts = [value for name, value in content.items() if name not in ("type", "id", "mime_type", "media_type")]
+        return [text for part in parts for text in texts_of(part)]
+    if isinstance(content, list | tuple):
+        return [text for part in content for text in texts_of(part)]
+    return ()
+
+
+def _seal(chat: str, position: int, sum: int) -> int:
+    # Over the place too: a turn that ends up in another chat, or in another order, is not taken for what was said there.
+    return crc32(f"{chat}\n{position}".encode(), sum)
+
+
+@cache
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)

@@ -1,0 +1,255 @@
+"""Chats: one open for each key at most, each readable or left out on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from perdure import errors
+from perdure.model.chat import Chat, CloseReason, Kinship, Turn
+from perdure.model.chat_owner import owner_of
+from perdure.store.chat_rows import SPAN, chat_columns, chat_from, ready
+from perdure.store.driver import Driver, Row, with_list
+from perdure.store.records import NO_LIMIT
+from perdure.store.rows import stamp
+from perdure.store.search import Search
+from perdure.store.turns import as_expected, not_there
+
+#: Before every stamp.
+_EVER = ""
+_PAGE = 500
+
+
+class ChatBook(Search):
+    """The `ChatStore` of one database. A chat that cannot be read back is an error, and left out of lists."""
+
+    def __init__(self, driver: Driver, *, read_only: bool = False) -> None:
+        super().__init__(driver)
+        self._is_read_only = read_only
+
+    def open_chat(self, key: str) -> Chat | None:
+        rows = self.driver.fetch(self.sql["open_chat"], key=key)
+        return chat_from(rows[0]) if rows else None
+
+    def get_chat(self, id: str) -> Chat:
+        return chat_from(self._row(id))
+
+    def chats_beginning(self, prefix: str, *, limit: int = 2) -> tuple[Chat, ...]:
+        # Ids are ASCII: nothing that begins with the prefix comes behind this.
+        rows = self.driver.fetch(self.sql["chats_from"], low=prefix, high=prefix + "\x7f", limit=limit)
+        return tuple(map(chat_from, rows))
+
+    def last_closed(self, key: str) -> Chat | None:
+        rows = self.driver.fetch(self.sql["last_closed"], key=key)
+        return chat_from(rows[0]) if rows else None
+
+    def continuation_of(self, id: str) -> Chat | None:
+        rows = self.driver.fetch(self.sql["continuation_of"], id=id)
+        return chat_from(rows[-1]) if rows else None
+
+    def list_chats(
+        self,
+        *,
+        reaches: Collection[str] | None = None,
+        owner: str | None = None,
+        key: str | None = None,
+        is_open: bool | None = None,
+        since: datetime | None = None,
+        limit: int | None = None,
+    ) -> tuple[Chat, ...]:
+        named = "list_chats" if reaches is None else "list_chats_in_reach"
+        sql, parameters = with_list(self.sql[named], "reaches", sorted(reaches or ("",)))
+        if reaches is None:
+            parameters = {}
+        else:
+            parameters["owner"] = owner
+        rows = self.driver.fetch(
+            sql,
+            key=key,
+            is_open=None if is_open is None else int(is_open),
+            since=_EVER if since is None else stamp(since),
+            limit=NO_LIMIT if limit is None else max(0, limit),
+            **parameters,
+        )
+        return tuple(_readable(rows))
+
+    def chats_owed(self) -> tuple[Chat, ...]:
+        return tuple(_readable(self.driver.fetch(self.sql["list_chats_owed"])))
+
+    def chats_titled(self, owner: str, title: str) -> tuple[Chat, ...]:
+        rows = self.driver.fetch(
+            # "$" comes right behind "#".
+            self.sql["chats_titled"],
+            owner=owner,
+            title=title,
+            low=f"{title} #",
+            high=f"{title} $",
+        )
+        return tuple(_readable(rows))
+
+    def count_chats(self) -> int:
+        return int(self.driver.fetch(self.sql["count_chats"])[0][0])
+
+    def begin_chat(
+        self,
+        chat: Chat,
+        *,
+        instead_of: Chat | None = None,
+        reason: CloseReason = CloseReason.ASKED,
+        copy: str | None = None,
+        before: int | None = None,
+        turns: Sequence[Turn] = (),
+        expect: int | None = None,
+    ) -> Chat | None:
+        written = [ready(turn) for turn in turns]
+        with self.changing():
+            if instead_of is not None:
+                as_expected(instead_of.id, expect, self.spot(instead_of.id).next)
+            if chat.is_open and not self._make_way(chat, instead_of, reason):
+                return None
+            self._insert(chat)
+            if chat.kinship is Kinship.CONTINUATION and chat.follows is not None:
+                # The same conversation: whoever was granted it still is.
+                self.driver.execute(self.sql["pass_grants_on"], chat=chat.id, before=chat.follows)
+            if copy is not None:
+                self.copy_turns(copy, chat.id, before=before, at=chat.touched_at)
+            if written:
+                self.write(chat.id, written, chat.touched_at)
+            begun = self.get_chat(chat.id)
+        if begun.turns:
+            self.wake_indexer()
+        return begun
+
+    def switch_chat(self, id: str, key: str, at: datetime) -> Chat:
+        with self.changing():
+            row = self._row(id)
+            chat = chat_from(row)
+            current = self.open_chat(key)
+            if current is not None and current.id == id:
+                return chat
+            if current is not None:
+                self._close(current, CloseReason.SWITCHED, at)
+            reopened = replace(
+                chat, key=key, closed_at=None, close_reason=None, touched_at=at, suspended=False, flushed_at=None
+            )
+            self._put(row[0], replace(reopened, flush_failures=0, resume_pending_at=None, notice=None))
+            return self.get_chat(id)
+
+    def change_chat(self, id: str, change: Callable[[Chat], Chat], *, over: Collection[str] = ()) -> Chat:
+        with self.changing():
+            row = self._row(id)
+            before = chat_from(row)
+            after = change(before)
+            if after != before:
+                self.refuse_title_of_another(after, over)
+                self._put(row[0], after)
+            return after
+
+    def touch_chat(self, id: str, at: datetime) -> bool:
+        with self.changing():
+            return bool(self.driver.execute(self.sql["touch_chat"], id=id, at=stamp(at)))
+
+    def append_turns(self, id: str, turns: Sequence[Turn], at: datetime, *, expect: int | None = None) -> int:
+        position = super().append_turns(id, turns, at, expect=expect)
+        self.wake_indexer()
+        return position
+
+    def grant_chat(self, id: str, owner: str) -> None:
+        with self.changing():
+            self.driver.execute(self.sql["grant_chat"], chat=self._row(id)[0], owner=owner)
+
+    def revoke_chat(self, id: str, owner: str) -> None:
+        with self.changing():
+            self.driver.execute(self.sql["revoke_chat"], chat=self._row(id)[0], owner=owner)
+
+    def is_granted(self, id: str, owner: str) -> bool:
+        return bool(self.driver.fetch(self.sql["is_granted"], chat=self._row(id)[0], owner=owner))
+
+    def forget_chat(self, id: str) -> None:
+        with self.changing():
+            row = self._row(id)
+            number, closed_at = row[0], row[5]
+            if closed_at is None:
+                raise errors.Refused(f"Chat {id} is still open: only one that was closed can be forgotten.", chat=id)
+            (searchable,) = self.driver.fetch(self.sql["searchable_of"], number=number)[0]
+            self.forget_words(id, number, list(self.rows_of(number, before=searchable)))
+            self.driver.execute(self.sql["delete_turns"], low=number * SPAN, high=(number + 1) * SPAN)
+            self.driver.execute(self.sql["delete_chat"], number=number)
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """One transaction in which nobody else changes a chat. Raises `StoreUnusable` where nothing can be changed."""
+        if self._is_read_only:
+            raise errors.StoreUnusable("The store is only read here: no chat can be changed in it.")
+        with super().changing():
+            yield
+
+    def index_turns(self, limit: int = 200) -> bool:
+        return not self._is_read_only and super().index_turns(limit)
+
+    def close(self) -> None:
+        """Let nothing be indexed any more; the database is let go of by whoever opened it."""
+        self.stop_indexer()
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows of all chats, oldest first."""
+        after = 0
+        while True:
+            rows = self.driver.fetch(self.sql["all_chats"], after=after, limit=_PAGE)
+            yield from rows
+            if len(rows) < _PAGE:
+                return
+            after = rows[-1][0]
+
+    def _make_way(self, chat: Chat, instead_of: Chat | None, reason: CloseReason) -> bool:
+        """Close the open chat of a key; False when it is not the one that was looked at, as it was looked at."""
+        current = self.open_chat(chat.key)
+        if (None if current is None else (current.id, current.touched_at)) != (
+            None if instead_of is None else (instead_of.id, instead_of.touched_at)
+        ):
+            return False
+        if current is not None:
+            self._close(current, reason, chat.opened_at)
+        return True
+
+    def _close(self, chat: Chat, reason: CloseReason, at: datetime) -> None:
+        # Its notice goes with it: it was about this chat, and nobody comes to this chat any more.
+        closed = replace(chat, closed_at=at, close_reason=reason, notice=None, resume_pending_at=None)
+        self._put(self._row(chat.id)[0], closed)
+
+    def _insert(self, chat: Chat) -> None:
+        if self.driver.fetch(self.sql["get_chat"], id=chat.id):
+            raise errors.Conflict(f"There is a chat {chat.id} already.", chat=chat.id)
+        self.refuse_title_of_another(chat)
+        self.driver.execute(self.sql["insert_chat"], opened_at=stamp(chat.opened_at), **chat_columns(chat))
+
+    def _put(self, number: int, chat: Chat) -> None:
+        columns = chat_columns(chat)
+        del columns["id"]
+        self.driver.execute(self.sql["put_chat"], number=number, **columns)
+
+    def refuse_title_of_another(self, chat: Chat, over: Collection[str] = ()) -> None:
+        """Raise `TitleTaken` when another chat of its owner has its title; those `over` give it up."""
+        if chat.title is None:
+            return
+        owner = owner_of(chat.source, shared=chat.shared)
+        for row in self.driver.fetch(self.sql["holder_of_title"], owner=owner, title=chat.title):
+            if row[1] in over:
+                self._put(row[0], replace(chat_from(row), title=None))
+            elif row[1] != chat.id:
+                raise errors.TitleTaken(f'Chat {row[1]} has the title "{chat.title}" already.', chat=row[1])
+
+    def _row(self, id: str) -> Row:
+        for row in self.driver.fetch(self.sql["get_chat"], id=id):
+            return row
+        raise not_there(id)
+
+
+def _readable(rows: Sequence[Row]) -> Iterator[Chat]:
+    for row in rows:
+        # It costs only itself; `check` says so.
+        with suppress(errors.ChatDamaged):
+            yield chat_from(row)

@@ -1,0 +1,122 @@
+"""A database for several threads at once: each borrows a connection for as long as it needs one."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from perdure import errors
+from perdure.store.driver import Driver, Row, Value
+
+
+class Pooled:
+    """A `Driver` over as many connections as there are threads at work at once.
+
+    A connection over which the database could not be used is not used again: the next one to ask makes another, so
+    that a lock, a full disk or a server's restart costs only what met it. A process that was forked off makes its own.
+    """
+
+    def __init__(self, make: Callable[[], Driver]) -> None:
+        self._make = make
+        self._guard = threading.Lock()
+        self._pid = os.getpid()
+        self._idle: list[Driver] = [make()]
+        #: A parent's, which a child must neither use nor close.
+        self._foreign: list[Driver] = []
+        self._is_closed = False
+        self._mine = threading.local()
+        self.dialect = self._idle[0].dialect
+
+    @property
+    def files(self) -> Sequence[str]:
+        """The files the database lies in."""
+        with self._borrowed() as driver:
+            return driver.files
+
+    def execute(self, sql: str, **parameters: Value) -> int:
+        """Run one statement and return how many rows it changed."""
+        with self._borrowed() as driver:
+            return driver.execute(sql, **parameters)
+
+    def execute_many(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
+        """Run one statement for each of some rows, inside a transaction."""
+        with self._borrowed() as driver:
+            driver.execute_many(sql, rows)
+
+    def fetch(self, sql: str, **parameters: Value) -> list[Row]:
+        """Run one query and return all rows."""
+        with self._borrowed() as driver:
+            return driver.fetch(sql, **parameters)
+
+    @contextmanager
+    def transaction(self, server: str | None = None) -> Iterator[None]:
+        """Make everything this thread does inside happen or not happen."""
+        with self._borrowed() as driver, driver.transaction(server):
+            yield
+
+    def has_table(self, name: str) -> bool:
+        """Return whether there is such a table."""
+        with self._borrowed() as driver:
+            return driver.has_table(name)
+
+    def integrity(self) -> Sequence[str]:
+        """Return what the database finds wrong with its own file."""
+        with self._borrowed() as driver:
+            return driver.integrity()
+
+    def close(self) -> None:
+        """Let go of the database; what is borrowed right now is closed when it comes back."""
+        with self._guard:
+            self._is_closed = True
+            idle = self._taken_over()
+            self._idle = []
+        for driver in idle:
+            driver.close()
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[Driver]:
+        mine: Driver | None = getattr(self._mine, "driver", None)
+        if mine is not None:
+            yield mine
+            return
+        driver = self._take()
+        self._mine.driver = driver
+        is_usable = False
+        try:
+            yield driver
+            is_usable = True
+        except errors.StoreUnusable:
+            raise
+        except BaseException:
+            is_usable = True
+            raise
+        finally:
+            self._mine.driver = None
+            self._give_back(driver, is_usable)
+
+    def _take(self) -> Driver:
+        with self._guard:
+            if self._is_closed:
+                raise errors.StoreUnusable("The store was closed.")
+            idle = self._taken_over()
+            # The one that was used last has the warmest cache.
+            if idle:
+                return idle.pop()
+        return self._make()
+
+    def _give_back(self, driver: Driver, is_usable: bool) -> None:
+        with self._guard:
+            if is_usable and not self._is_closed and os.getpid() == self._pid:
+                self._idle.append(driver)
+                return
+        driver.close()
+
+    def _taken_over(self) -> list[Driver]:
+        """The idle connections of this very process."""
+        if os.getpid() != self._pid:
+            self._foreign += self._idle
+            self._idle = []
+            self._pid = os.getpid()
+        return self._idle

@@ -1,0 +1,77 @@
+-- name: place_to_append
+-- Where the next turn of a chat goes.
+SELECT number, next, turns, touched_at FROM chats WHERE id = :id
+
+-- name: insert_turn
+-- Write a turn down.
+INSERT INTO turns (id, role, at, hidden, seal, body) VALUES (:id, :role, :at, :hidden, :seal, :body)
+
+-- name: put_place
+-- Where the next turn of a chat goes now, how many there are, and when it was used.
+UPDATE chats SET next = :next, turns = :turns, touched_at = :touched_at WHERE number = :number
+
+-- name: load_turns
+-- The turns of a chat from a position on, with what the chat says of all of them; one row without a turn for none.
+SELECT chats.next, chats.turns, chats.number, turns.id, turns.role, turns.at, turns.hidden, turns.seal, turns.body
+FROM chats LEFT JOIN turns ON turns.id >= chats.number * 4294967296 + :start
+AND turns.id < (chats.number + 1) * 4294967296 AND turns.hidden <= :hidden
+WHERE chats.id = :id ORDER BY turns.id LIMIT :limit
+
+-- name: turns_between
+-- Turns by their ids, hidden or not.
+SELECT id, role, at, hidden, seal, body FROM turns WHERE id >= :low AND id < :high ORDER BY id LIMIT :limit
+
+-- name: last_of_role
+-- The ids of the last turns of a role in a chat that were not taken back.
+SELECT id FROM turns WHERE id >= :low AND id < :high AND hidden = 0 AND role = :role ORDER BY id DESC LIMIT :limit
+
+-- name: hide_turns
+-- Take turns back.
+UPDATE turns SET hidden = 1 WHERE id >= :low AND id < :high AND hidden = 0
+
+-- name: count_turns
+-- How many turns of a chat were not taken back.
+SELECT count(*) FROM turns WHERE id >= :low AND id < :high AND hidden = 0
+
+-- name: set_count
+-- How many turns of a chat there are.
+UPDATE chats SET turns = :turns WHERE number = :number
+
+-- name: delete_turn
+-- Forget one turn.
+DELETE FROM turns WHERE id = :id
+
+-- name: delete_turns
+-- Forget turns.
+DELETE FROM turns WHERE id >= :low AND id < :high
+
+-- name: turns_without_chat
+-- Turns whose chats are not there.
+SELECT id FROM turns WHERE id >> 32 NOT IN (SELECT number FROM chats) ORDER BY id
+
+-- name: set_turn_aside
+-- Copy a turn that cannot be read to where it does no harm.
+INSERT INTO damaged_turns (set_aside_at, chat, id, role, at, hidden, seal, body)
+SELECT :set_aside_at, (SELECT chats.id FROM chats WHERE number = :number), id, role, at, hidden, seal, body
+FROM turns WHERE turns.id = :id
+
+-- name: keep_turn_aside
+-- Write a turn that belongs to no chat any more to where it does no harm.
+INSERT INTO damaged_turns (set_aside_at, chat, id, role, at, hidden, seal, body)
+VALUES (:set_aside_at, NULL, :id, :role, :at, :hidden, :seal, :body)
+
+-- name: chats_to_index
+-- Chats of which some turns cannot be searched yet.
+SELECT number, searchable, next, id FROM chats WHERE searchable < next ORDER BY number LIMIT :limit
+
+-- name: note_searchable
+-- Up to which position the turns of a chat can be searched.
+UPDATE chats SET searchable = :searchable WHERE number = :number AND searchable = :before
+
+-- name: nothing_searchable
+-- Let every turn be indexed anew.
+UPDATE chats SET searchable = 1 WHERE searchable > 1
+
+-- name: searchable_of
+-- Up to which position the turns of a chat can be searched.
+SELECT searchable FROM chats WHERE number = :number

@@ -1,0 +1,206 @@
+"""What was said in chats: appended for good before anybody is told, read back whole or not at all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from perdure import errors
+from perdure.model.chat import Transcript, Turn
+from perdure.store.appends import Append, Appends
+from perdure.store.chat_rows import SPAN, Ready, damaged_chat, ready, turn_from
+from perdure.store.driver import Driver, Row, Value
+from perdure.store.queries import queries
+from perdure.store.records import NO_LIMIT
+from perdure.store.rows import UNREADABLE, stamp
+
+#: Whoever changes chats runs alone under this name. No server's key is like it: those have a slash.
+_CHANGING = "chats"
+#: How many turns are fetched at once where not all are wanted at once.
+_PAGE = 500
+_USER = "user"
+
+
+class Spot(Struct):
+    """Where the next turn of a chat goes."""
+
+    number: int
+    #: Its position.
+    next: int
+    #: How many there are that were not taken back.
+    turns: int
+    touched_at: str
+
+
+class Turns:
+    """The turns of the chats of one database."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.sql = queries()
+        self._appends = Appends(self._commit)
+        # Threads of one process take turns here, where they are woken at once, and not at the database's door,
+        # where they would look again only every so often.
+        self._writing = threading.Lock()
+
+    def append_turns(self, id: str, turns: Sequence[Turn], at: datetime, *, expect: int | None = None) -> int:
+        return self._appends.run(Append(id, [ready(turn) for turn in turns], expect, at))
+
+    def load_turns(self, id: str, *, start: int = 1, limit: int | None = None, hidden: bool = False) -> Transcript:
+        rows = self.driver.fetch(
+            self.sql["load_turns"],
+            id=id,
+            start=max(0, min(start, SPAN - 1)),
+            hidden=int(hidden),
+            limit=NO_LIMIT if limit is None else max(1, limit),
+        )
+        if not rows:
+            raise not_there(id)
+        next, count, number, *_ = rows[0]
+        found = [row[3:] for row in rows if row[3] is not None]
+        is_all = start <= 1 and limit is None and not hidden
+        if is_all and len(found) != count:
+            raise damaged_chat(id)
+        try:
+            turns = tuple(turn_from(id, number, row) for row in found)
+        except UNREADABLE as error:
+            raise damaged_chat(id) from error
+        return Transcript(chat=id, turns=turns[:limit] if limit != 0 else (), next=next)
+
+    def rewrite_turns(
+        self, id: str, start: int, turns: Sequence[Turn], at: datetime, *, expect: int | None = None
+    ) -> int:
+        written = [ready(turn) for turn in turns]
+        with self.changing():
+            spot = self.spot(id)
+            as_expected(id, expect, spot.next)
+            self._hide(spot.number, start)
+            return self.write(id, written, at, skip=True)
+
+    def undo_turns(self, id: str, count: int, at: datetime) -> Turn:
+        with self.changing():
+            number = self.spot(id).number
+            low, high = _range(number)
+            rows = self.driver.fetch(
+                self.sql["last_of_role"], low=low, high=high, role=_USER, limit=max(1, min(count, SPAN))
+            )
+            if len(rows) < count or count < 1:
+                raise errors.UsageError(f"Chat {id} has {len(rows)} turns of the user to go back to, not {count}.")
+            position = rows[-1][0] - low
+            (turn,) = self.load_turns(id, start=position, limit=1).turns
+            self._hide(number, position)
+            self.write(id, (), at, skip=True)
+        return turn
+
+    def write(self, id: str, turns: Sequence[Ready], at: datetime, *, skip: bool = False) -> int:
+        """Write turns behind the last, inside a transaction, and return the position of the last one.
+
+        With `skip` a position is left out, so that whoever has read the chat before learns that it has changed.
+        """
+        spot = self.spot(id)
+        first = spot.next + skip
+        rows = [turn.row(id, spot.number, position) for position, turn in enumerate(turns, first)]
+        self.driver.execute_many(self.sql["insert_turn"], rows)
+        self.advance(spot.number, first + len(turns), max(spot.touched_at, stamp(at)))
+        return first + len(turns) - 1
+
+    def copy_turns(self, id: str, to: str, *, before: int | None, at: datetime) -> None:
+        """Give a new chat everything that was said in another before a position, inside a transaction."""
+        source, number, last = self.spot(id).number, self.spot(to).number, 0
+        for row in self.rows_of(source, before=before):
+            try:
+                turn = turn_from(id, source, row)
+            except UNREADABLE as error:
+                raise damaged_chat(id) from error
+            if not turn.hidden:
+                self.driver.execute(self.sql["insert_turn"], **ready(turn).row(to, number, turn.position))
+                last = turn.position
+        self.advance(number, last + 1, stamp(at))
+
+    def rows_of(self, number: int, *, before: int | None = None) -> Iterator[Row]:
+        """Yield the rows of a chat's turns in order, those that were taken back too."""
+        low, high = _range(number)
+        if before is not None:
+            high = min(high, low + before)
+        while True:
+            rows = self.driver.fetch(self.sql["turns_between"], low=low, high=high, limit=_PAGE)
+            yield from rows
+            if len(rows) < _PAGE:
+                return
+            low = rows[-1][0] + 1
+
+    def spot(self, id: str) -> Spot:
+        """Return where the next turn of a chat goes. Raises `ChatNotFound`."""
+        for row in self.driver.fetch(self.sql["place_to_append"], id=id):
+            return Spot(*row)
+        raise not_there(id)
+
+    def count(self, number: int) -> int:
+        """Return how many turns of a chat were not taken back."""
+        low, high = _range(number)
+        return int(self.driver.fetch(self.sql["count_turns"], low=low, high=high)[0][0])
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """One transaction in which nobody else changes a chat, in this process or another."""
+        with self._writing, self.driver.transaction(_CHANGING):
+            yield
+
+    def _hide(self, number: int, start: int) -> None:
+        low, high = _range(number)
+        self.driver.execute(self.sql["hide_turns"], low=low + max(0, min(start, SPAN - 1)), high=high)
+
+    def advance(self, number: int, next: int, touched_at: str) -> None:
+        """Note where the next turn of a chat goes, inside a transaction, and count those that are there."""
+        spot = Spot(number, next, self.count(number), touched_at)
+        self.driver.execute_many(self.sql["put_place"], [asdict(spot)])
+
+    def _commit(self, appends: Sequence[Append]) -> None:
+        """Write several appends in one transaction. One that comes to nothing costs only itself."""
+        rows: list[dict[str, Value]] = []
+        spots: dict[str, Spot] = {}
+        with self.changing():
+            for append in appends:
+                try:
+                    self._place_append(append, rows, spots)
+                except errors.PerdureError as error:
+                    if isinstance(error, errors.StoreUnusable):
+                        raise
+                    append.error = error
+            if rows:
+                self.driver.execute_many(self.sql["insert_turn"], rows)
+                self.driver.execute_many(self.sql["put_place"], [asdict(spot) for spot in spots.values()])
+
+    def _place_append(self, append: Append, rows: list[dict[str, Value]], spots: dict[str, Spot]) -> None:
+        spot = spots.get(append.chat) or self.spot(append.chat)
+        as_expected(append.chat, append.expect, spot.next)
+        rows += [turn.row(append.chat, spot.number, place) for place, turn in enumerate(append.turns, spot.next)]
+        spot.next += len(append.turns)
+        spot.turns += sum(not turn.hidden for turn in append.turns)
+        spot.touched_at = max(spot.touched_at, stamp(append.at))
+        spots[append.chat] = spot
+        append.position = spot.next - 1
+
+
+def not_there(id: str) -> errors.ChatNotFound:
+    """Return the sentence for a chat that is not there."""
+    return errors.ChatNotFound(f"There is no chat {id}.", chat=id)
+
+
+def as_expected(id: str, expect: int | None, next: int) -> None:
+    """Raise `Conflict` when a chat does not go on where somebody believes it does."""
+    if expect is not None and expect != next:
+        raise errors.Conflict(
+            f"Something was said in chat {id} in between: the next turn would be number {next}, not {expect}.",
+            chat=id,
+            position=next,
+        )
+
+
+def _range(number: int) -> tuple[int, int]:
+    return number * SPAN, (number + 1) * SPAN

@@ -1,0 +1,146 @@
+"""Words as they are searched for: the same ones whichever database has them, and a query that cannot be malformed."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from perdure import errors
+
+#: Written without spaces: every character is a word of its own.
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_MARKS = re.compile("[\u0300-\u036f]+")
+_PIECE = re.compile(r'-?"[^"]*"\*?|\S+')
+#: A longer word is cut: nobody looks for the end of it, and PostgreSQL does not take it.
+_LONGEST = 100
+_MOST_WORDS = 64
+_QUERY_LENGTH = 2048
+_AROUND = 80
+#: How much of a turn can be searched: more does not fit into a row of PostgreSQL's.
+SEARCHABLE = 250_000
+
+
+class Term(Struct, frozen=True):
+    """A word, or words that stand one after another."""
+
+    words: tuple[str, ...]
+    #: Whether the last of them may go on.
+    prefix: bool = False
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """What is searched for: of each group at least one, and none of the others."""
+
+    groups: tuple[tuple[Term, ...], ...]
+    without: tuple[Term, ...] = ()
+
+    @property
+    def for_fts5(self) -> str:
+        """The query as SQLite writes it."""
+        groups = [" OR ".join(map(_for_fts5, group)) for group in self.groups]
+        text = " AND ".join(f"({group})" for group in groups)
+        return "".join([f"({text})", *(f" NOT {_for_fts5(term)}" for term in self.without)])
+
+    @property
+    def for_tsquery(self) -> str:
+        """The query as PostgreSQL writes it."""
+        groups = [" | ".join(map(_for_tsquery, group)) for group in self.groups]
+        parts = [f"({group})" for group in groups] + [f"!({_for_tsquery(term)})" for term in self.without]
+        return " & ".join(parts)
+
+
+def wanted(query: str) -> Wanted:
+    """Return what somebody wants: words, "phrases", beginnings*, alternatives with OR, and -words not to be there.
+
+    Whatever else stands in it is taken for words. Raises `UsageError` when no word is left to look for.
+    """
+    groups: list[tuple[Term, ...]] = []
+    without: list[Term] = []
+    joins = excludes = False
+    for piece in _PIECE.findall(query[:_QUERY_LENGTH])[:_MOST_WORDS]:
+        if piece in ("AND", "OR", "NOT"):
+            joins, excludes = piece == "OR", piece == "NOT"
+            continue
+        words = tuple(words_of(piece))[:_MOST_WORDS]
+        if not words:
+            continue
+        term = Term(words, piece.endswith("*"))
+        if excludes or piece.startswith("-"):
+            without.append(term)
+        elif joins and groups:
+            groups[-1] += (term,)
+        else:
+            groups.append((term,))
+        joins = excludes = False
+    if not groups:
+        raise errors.UsageError("There is no word to search for.")
+    return Wanted(groups=tuple(groups), without=tuple(without))
+
+
+def words_of(text: str) -> Iterator[str]:
+    """Yield the words of a text, in lower case and without accents."""
+    for word in _WORD.findall(_folded(text)):
+        yield word[:_LONGEST]
+
+
+def for_fts5(text: str) -> str:
+    """Return a text as SQLite is to index it."""
+    return " ".join(words_of(_cut(text)))
+
+
+def for_tsvector(text: str) -> str:
+    """Return a text as PostgreSQL is to index it: its words and where they stand, and nothing it would parse."""
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(words_of(_cut(text)), 1):
+        # More places, or higher ones, it does not count.
+        if place < 1 << 14 and len(found := places.setdefault(word, [])) < 255:
+            found.append(place)
+        else:
+            places.setdefault(word, [])
+    return " ".join(f"'{word}':{','.join(map(str, found))}" if found else f"'{word}'" for word, found in places.items())
+
+
+def snippet(text: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Return some of a text around the first word that was asked for, and where in it such words stand."""
+    found = [match.span() for match in _WORD.finditer(text[:SEARCHABLE]) if _is_asked_for(match[0], terms)]
+    middle = found[0][0] if found else 0
+    low, high = max(0, middle - _AROUND), min(len(text), middle + _AROUND)
+    head, tail = "…" if low else "", "…" if high < len(text) else ""
+    shift = len(head) - low
+    marks = tuple((start + shift, end + shift) for start, end in found if low <= start and end <= high)
+    # Nothing is made longer or shorter: the marks stay where they are.
+    return head + re.sub(r"\s", " ", text[low:high]) + tail, marks
+
+
+def _is_asked_for(word: str, terms: Sequence[Term]) -> bool:
+    said = "".join(words_of(word))
+    return any(
+        said == each or (term.prefix and each is term.words[-1] and said.startswith(each))
+        for term in terms
+        for each in term.words
+    )
+
+
+def _cut(text: str) -> str:
+    # By bytes, as the limit is; a character that is cut in two is left out.
+    return text if len(text) * 4 <= SEARCHABLE else text.encode(errors="replace")[:SEARCHABLE].decode(errors="ignore")
+
+
+def _folded(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    bare = _MARKS.sub("", unicodedata.normalize("NFKD", text))
+    return unicodedata.normalize("NFKC", bare).casefold()
+
+
+def _for_fts5(term: Term) -> str:
+    return f'"{" ".join(term.words)}"{" *" if term.prefix else ""}'
+
+
+def _for_tsquery(term: Term) -> str:
+    *before, last = (f"'{word}'" for word in term.words)
+    return " <-> ".join([*before, f"{last}:*" if term.prefix else last])
