@@ -28,10 +28,15 @@ def _beside(real: Callable[[Any], pwd.struct_passwd], known: Mapping[Any, pwd.st
     return lambda key: known[key] if key in known else real(key)
 
 
-def _run() -> int:
+def add_accounts() -> None:
+    """Let this process know the accounts of the test."""
     entries = _entries(os.environ[PASSWD])
     pwd.getpwuid = _beside(pwd.getpwuid, {each.pw_uid: each for each in entries})
     pwd.getpwnam = _beside(pwd.getpwnam, {each.pw_name: each for each in entries})
+
+
+def _run() -> int:
+    add_accounts()
     from perdure.cli.main import main
     from perdure.host import scope
 

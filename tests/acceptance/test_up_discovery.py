@@ -11,6 +11,7 @@ import pytest
 from perdure.model.event import EventKind, StoredEvent
 from perdure.model.run import Health, RunState
 from tests.acceptance.kit import NOBODY, configure
+from tests.acceptance.simulants import Simulants
 from tests.acceptance.watching import PATIENCE, Watching, begin, dispose, kinds_of, stored_runs, watching
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
@@ -149,6 +150,21 @@ def test_states_of_shells_and_of_a_pane_that_stays_when_its_program_ends(perdure
         ended = watcher.await_state("work:0.0", "exited")
         assert not ended.is_over
         assert ended.exit_status in (7, None)
+
+
+def test_an_agent_that_begins_without_a_word_is_noticed(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    """A shell that was told to run something becomes an agent, long after its window was looked at."""
+    simulants = Simulants(private_home)
+    tmux.run("new-session", "-d", "-s", "base", "-n", "one", _SHELL)
+    with watching(perdure) as watcher:
+        tmux.run("new-session", "-d", "-s", "exec", "-n", "one", f"sleep 5; exec {simulants.path}")
+        tmux.run("new-session", "-d", "-s", "child", "-n", "one", f"sleep 5; {simulants.path}; true")
+        for session in ("exec", "child"):
+            watcher.await_run(f"{session}:0.0", lambda run: run.status.cause == "process:sleep")
+        for session in ("exec", "child"):
+            watcher.await_run(f"{session}:0.0", lambda run: run.agent == "simulant" and run.status.word == "idle")
 
 
 # -- a listing that cannot be relied on -------------------------------------------------------------------------------
