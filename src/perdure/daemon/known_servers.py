@@ -22,6 +22,9 @@ AT_ONCE, IN_A_WHILE = 4, 4.0
 AFTER_END = 0.3
 #: While a server does things, it is seen this often whether its outline changed.
 OUTLINE_GAP = 0.7
+#: What a server does is explained by what was printed in its panes this long before, or since, in seconds. What is not is
+#: worth an outline almost at once.
+EXPLAINS = 0.35
 #: Once nothing has changed, it is seen this much later that nothing did meanwhile: what a server does at the very moment
 #: it is asked cannot be told from what it does because of that.
 LAST_GAP = 3.0
@@ -53,7 +56,11 @@ class Known(Struct, kw_only=True):
     lately: tuple[float, ...] = ()
     outline_at: float | None = None
     outlined_at: float = float("-inf")
-    #: Whether the next outline is there for that.
+    #: How long after that there is none.
+    outline_gap: float = OUTLINE_GAP
+    #: When something was last printed in one of its panes.
+    printed_at: float = float("-inf")
+    #: Whether the next outline is there to see that nothing has changed.
     is_last: bool = False
     failures: int = 0
     #: When it did not answer, and how much it had done by then.
@@ -82,14 +89,21 @@ class Known(Struct, kw_only=True):
         """Have its outline compared at that time, or as soon after as it may be."""
         self.outline_at, self.is_last = at if self.outline_at is None else min(at, self.outline_at), False
 
+    def stirred(self, at: float) -> None:
+        """Take note that it did something."""
+        self.outline_by(at)
+        if at - self.printed_at > EXPLAINS:
+            self.outline_gap = SHORT_GAP
+
     def outlined(self, at: float) -> None:
         """Count its outline as compared; unless something is noticed, it is once more."""
+        self.outline_gap = OUTLINE_GAP
         self.outline_at = None if self.is_last else at + LAST_GAP
         self.outlined_at, self.is_last = at, not self.is_last
 
     def next_outline(self) -> float | None:
         """When its outline is to be compared next."""
-        return None if self.outline_at is None else max(self.outline_at, self.outlined_at + OUTLINE_GAP)
+        return None if self.outline_at is None else max(self.outline_at, self.outlined_at + self.outline_gap)
 
     def looked(self, at: float) -> None:
         """Count it as looked at: whatever was to be looked at by now is."""

@@ -194,7 +194,8 @@ class Rounds:
     # What was noticed
 
     def _notice(self, noticed: Stimuli, at: float) -> None:
-        for key in noticed.keys:
+        # What was printed first: it explains what servers did.
+        for key in sorted(noticed.keys, key=lambda key: key.what is What.SERVER):
             self._notice_one(key, at, told=True)
         for key in noticed.polled:
             self._notice_one(key, at, told=False)
@@ -211,6 +212,9 @@ class Rounds:
             self._glances.changed(key.id, at, printed=key.what is What.PANE, told=told)
             if key.what is What.AGENT and told:
                 self._glances.spoke(key.id, at)
+            run = self.supervisor.get(key.id)
+            if run is not None and run.server.key in self._servers:
+                self._servers[run.server.key].printed_at = at
         elif key.what is What.SPOOL:
             # There may be another directory to watch by now.
             self._paths = None
@@ -218,7 +222,7 @@ class Rounds:
                 if run.program is not None:
                     self._glances.changed(run.id, at, printed=False)
         elif key.what is What.SERVER and key.id in self._servers:
-            self._servers[key.id].outline_by(at)
+            self._servers[key.id].stirred(at)
         elif key.what is What.TERMINALS:
             for known in self._servers.values():
                 if known.empty:

@@ -80,6 +80,20 @@ def test_what_is_noticed_does_not_wait_for_the_last_time_and_begins_anew() -> No
     assert known.next_outline() == 6.0 + LAST_GAP
 
 
+def test_what_nothing_that_was_printed_explains_is_outlined_almost_at_once() -> None:
+    known = _known()
+    known.outlined(5.0)
+    known.printed_at = 5.0
+    known.stirred(5.2)
+    assert known.next_outline() == 5.0 + OUTLINE_GAP
+    known.stirred(5.5)
+    assert known.next_outline() == 5.2
+    known.outlined(5.5)
+    known.printed_at = 5.6
+    known.stirred(5.6)
+    assert known.next_outline() == 5.5 + OUTLINE_GAP
+
+
 def test_where_something_is_over_the_outline_waits_for_nothing() -> None:
     known = _known()
     known.outlined(5.0)
