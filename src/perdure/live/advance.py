@@ -170,6 +170,8 @@ def _told(track: Track, now: datetime, events: list[Event]) -> Track:
 
 
 def _identified(track: Track, seen: Identified, now: datetime, events: list[Event]) -> Track:
+    if seen.program in track.launchers:
+        seen = structs.replace(seen, program=None)
     if seen.program is None and track.run.program is not None:
         track = _ended(track, Ended(what=Ending.PROGRAM), now, events)
     run, before, after = track.run, track.run.identity, seen.identity
@@ -196,10 +198,11 @@ def _identified(track: Track, seen: Identified, now: datetime, events: list[Even
         skill=skill,
         last_activity_at=max(filter(None, (activity, run.last_activity_at)), default=None),
     )
+    launchers = track.launchers if seen.program is None else seen.launchers
     if seen.program == run.program:
-        return structs.replace(track, run=changed)
+        return structs.replace(track, run=changed, launchers=launchers)
     # Nothing that was heard of another process says anything about this one, nor is what the shell did a turn of it.
-    track = Track(run=changed, output_at=track.output_at, news_at=now, watched=track.watched)
+    track = Track(run=changed, output_at=track.output_at, news_at=now, watched=track.watched, launchers=launchers)
     if run.status.state is RunState.UNKNOWN:
         return track
     return _moved(track, Verdict(state=RunState.UNKNOWN, cause="process:started"), now, events)
@@ -220,7 +223,12 @@ def _ended(track: Track, seen: Ended, now: datetime, events: list[Event]) -> Tra
     if was_exited and seen.what is Ending.PROGRAM:
         return structs.replace(track, run=run)
     # What was said while it lived says nothing any more.
-    track = Track(run=structs.replace(run, program=None), output_at=track.output_at, watched=track.watched)
+    track = Track(
+        run=structs.replace(run, program=None),
+        output_at=track.output_at,
+        watched=track.watched,
+        launchers=track.launchers,
+    )
     if not was_exited:
         verdict = Verdict(state=RunState.EXITED, cause=f"process:{seen.what}", confidence=Confidence.HIGH)
         track = _moved(track, verdict, now, events)

@@ -35,6 +35,8 @@ class Found(Struct, frozen=True, kw_only=True):
     first: Program | None = None
     #: The agent's process.
     program: Program | None = None
+    #: The processes between the pane's first one and the agent's.
+    launchers: tuple[Program, ...] = ()
     identity: Identity | None = None
 
 
@@ -90,6 +92,7 @@ def found_in(capture: Capture) -> list[Found]:
             continue
         more = details.get(pane.id)
         tree = {process.pid: process for process in (more.processes if more else ())}
+        agent = more.agent_pid if more and pane.identity and not pane.identity.is_kept else None
         found.append(
             Found(
                 server=capture.server,
@@ -102,9 +105,8 @@ def found_in(capture: Capture) -> list[Found]:
                     window_name=windows[pane.window].name,
                 ),
                 first=_program(tree, pane.pid),
-                program=_program(
-                    tree, more.agent_pid if more and pane.identity and not pane.identity.is_kept else None
-                ),
+                program=_program(tree, agent),
+                launchers=_launchers(tree, agent, pane.pid),
                 identity=pane.identity,
             )
         )
@@ -124,6 +126,16 @@ def next_name(names: Iterable[str]) -> str:
 def _program(tree: Mapping[int, Process], pid: int | None) -> Program | None:
     process = tree.get(pid) if pid is not None else None
     return None if process is None else Program(pid=process.pid, start_ticks=process.start_ticks)
+
+
+def _launchers(tree: Mapping[int, Process], pid: int | None, first: int | None) -> tuple[Program, ...]:
+    found: dict[int, Program] = {}
+    process = None if pid is None else tree.get(pid)
+    while process is not None and process.ppid not in (first, *found):
+        process = tree.get(process.ppid)
+        if process is not None:
+            found[process.pid] = Program(pid=process.pid, start_ticks=process.start_ticks)
+    return tuple(found.values())
 
 
 def _recency(run: Run) -> tuple[bool, float, int, str]:

@@ -252,7 +252,10 @@ class Supervisor:
             )
             return
         identity = None if found.program is None else found.identity
-        self.observe(id, Identified(identity=identity, program=found.program, details=details.agent), now)
+        identified = Identified(
+            identity=identity, program=found.program, launchers=found.launchers, details=details.agent
+        )
+        self.observe(id, identified, now)
 
     def _due(self, id: str) -> datetime | None:
         # Of hundreds of tracks hardly one has changed since this was last asked.

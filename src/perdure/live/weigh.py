@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from perdure.model.observation import Reading, Source
-from perdure.model.run import Confidence, Reason, Run, RunState, Status
+from perdure.model.run import Confidence, Program, Reason, Run, RunState, Status
 
 #: After this long a screen that says another thing is believed against a registry or a hook, and a run that was told
 #: something and shows no sign of it is taken for what it was.
@@ -66,6 +66,8 @@ class Track(Struct, frozen=True, kw_only=True):
     watched: bool = False
     #: When the run was told something that it has not shown a sign of yet.
     told_at: datetime | None = None
+    #: What has started the agent that is there, or was there last: it ends a moment later, and is no other one.
+    launchers: tuple[Program, ...] = ()
 
 
 def weigh(track: Track, now: datetime) -> Verdict | None:

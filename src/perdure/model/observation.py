@@ -62,6 +62,8 @@ class Identified(Struct, frozen=True, kw_only=True, tag=True):
 
     identity: Identity | None = None
     program: Program | None = None
+    #: The processes of the pane that have started it.
+    launchers: tuple[Program, ...] = ()
     details: AgentDetails | None = None
     skill: str | None = None
 

@@ -555,6 +555,21 @@ def test_an_end_of_the_process_before_does_not_end_the_next() -> None:
     assert words([*story, (4, Ended(what=Ending.PROGRAM, program=NEXT))])[-1] == "exited"
 
 
+@pytest.mark.parametrize("noticed", ["its end", "what is left"])
+def test_what_has_started_an_agent_is_not_another_one_when_that_has_ended(noticed: str) -> None:
+    """A loader ends a moment after the program it has loaded, and would be taken for the agent if that is not there."""
+    loader = Program(pid=AGENT.pid - 1, start_ticks=AGENT.start_ticks - 1)
+    begun = (1, Identified(identity=an_identity(), program=AGENT, launchers=(loader,)))
+    left = (5, Identified(identity=an_identity(), program=loader))
+    ended: Story = [(5, Ended(what=Ending.PROGRAM, program=AGENT, exit_status=0))] if noticed == "its end" else []
+    player = Player()
+    for seconds, told in [begun, (2, screen(IDLE)), *ended, left, (6, left[1]), (7, Identified())]:
+        player.tell(seconds, told)
+    assert player.moments == [(2, "idle", "screen:idle"), (5, "exited", "process:process_exit")]
+    player.tell(9, Identified(identity=an_identity(), program=NEXT, launchers=(loader,)))
+    assert (player.run.status.word, player.run.program) == ("unknown", NEXT)
+
+
 @pytest.mark.parametrize("what", [Ending.PANE, Ending.MISSING, Ending.SERVER])
 def test_a_pane_that_is_gone_is_over(what: Ending) -> None:
     """Whoever had been there and is not listed any more is exited and deleted, with the reason."""

@@ -341,6 +341,15 @@ def test_panes_are_found_with_their_processes() -> None:
     assert kept.identity is not None
 
 
+def test_what_has_started_an_agent_is_found_with_it() -> None:
+    tree = (a_process(4000), a_process(4100, ppid=4000), a_process(4200, ppid=4100), a_process(4300, ppid=4200))
+    details = {"%0": PaneDetails(processes=tree, agent_pid=4200)}
+    pane = a_pane(0, identity=an_identity())
+    capture = structs.replace(a_capture(), topology=a_topology([pane]), details=Details(panes=details))
+    [found] = found_in(capture)
+    assert found.launchers == (Program(pid=4100, start_ticks=5100),)
+
+
 def test_a_pane_that_several_sessions_show_is_found_once_in_the_first_of_them() -> None:
     topology = a_topology([a_pane(0)])
     [session], [link] = topology.sessions, topology.links
