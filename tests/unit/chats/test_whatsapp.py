@@ -52,6 +52,7 @@ def test_a_lid_and_a_number_are_one_person(pairs: dict[str, str]) -> None:
 def test_the_shortest_number_is_taken() -> None:
     aliases = Aliases({"998877665544332@lid": "15551234567", "ann": "15551234567"})
     assert aliases.canonical("ann") == aliases.canonical("998877665544332@lid") == "15551234567"
+    assert Aliases({"112233445566778": "15551234567"}).canonical("112233445566778@lid") == "15551234567"
 
 
 def test_a_lid_is_not_taken_for_the_number_with_the_same_digits() -> None:
