@@ -67,9 +67,7 @@ class Rounds:
         )
         self._thinking = Thinking(world, self.supervisor, lambda id: self._glances.lines.get(id, ()))
         self._paths: dict[Key, str] | None = None
-        self._programs: dict[Key, Program] = {}
-        #: The processes they were made from.
-        self._processes: list[object] = []
+        self._programs: tuple[list[object], dict[Key, Program]] = ([], {})
         self._everything_at = 0.0
         self._sockets_at = 0.0
         #: Servers that were asked something in this round: what they do because of it is no news.
@@ -212,9 +210,9 @@ class Rounds:
             self._glances.changed(key.id, at, printed=key.what is What.PANE, told=told)
             if key.what is What.AGENT and told:
                 self._glances.spoke(key.id, at)
-            run = self.supervisor.get(key.id)
-            if run is not None and run.server.key in self._servers:
-                self._servers[run.server.key].printed_at = at
+            known = self._server_of(key.id)
+            if known is not None:
+                known.printed_at = at
         elif key.what is What.SPOOL:
             # There may be another directory to watch by now.
             self._paths = None
@@ -244,15 +242,18 @@ class Rounds:
                 self._tenants.pop(run.id, None)
                 self._suspect(run, FOLLOW_UPS)
         elif key.what is What.PANE:
-            run = self.supervisor.get(key.id)
-            if run is not None and run.first == gone.program and run.server.key in self._servers:
-                self._servers[run.server.key].hurry(self.world.ticking())
+            run, known = self.supervisor.get(key.id), self._server_of(key.id)
+            if run is not None and run.first == gone.program and known is not None:
+                known.hurry(self.world.ticking())
 
     def _suspect(self, run: Run, again: Sequence[float]) -> None:
         """Something about a pane may have changed that only a whole look tells, now or when it is looked at again."""
-        known = self._servers.get(run.server.key)
-        if known is not None:
+        if known := self._server_of(run.id):
             self._look_soon(known, self.world.ticking(), again)
+
+    def _server_of(self, id: str) -> Known | None:
+        run = self.supervisor.get(id)
+        return None if run is None else self._servers.get(run.server.key)
 
     def _look_soon(self, known: Known, at: float, again: Sequence[float] = FOLLOW_UPS) -> None:
         """Look at a server at once, and again: what has just begun may still be on its way."""
@@ -575,9 +576,9 @@ class Rounds:
         runs = [run for run in self.supervisor.runs if not run.stale]
         processes: list[object] = [(run.id, run.first, run.program) for run in runs]
         processes += [(key, known.program) for key, known in self._servers.items()]
-        if processes != self._processes:
-            self._processes, self._programs = processes, self._found_programs(runs)
-        return self._programs
+        if processes != self._programs[0]:
+            self._programs = processes, self._found_programs(runs)
+        return self._programs[1]
 
     def _found_programs(self, runs: Iterable[Run]) -> dict[Key, Program]:
         found = {Key(What.SERVER, key): known.program for key, known in self._servers.items() if known.program}
