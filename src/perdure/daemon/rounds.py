@@ -13,6 +13,7 @@ from perdure.daemon.known_servers import FOLLOW_UPS, OUTLINE_GAP, OVERLOADED_AFT
 from perdure.daemon.seeing import Tenant, settled
 from perdure.daemon.stimuli import Gone, Key, Round, Stimuli, What
 from perdure.daemon.thinking import Thinking
+from perdure.daemon.watched import Programs, paths_of
 from perdure.daemon.world import World
 from perdure.errors import ConfigError
 from perdure.host.demise import DemiseKind, Vigil, cause
@@ -40,8 +41,6 @@ SOCKETS_EVERY = 10.0
 #: An outline that is older than this is taken anew before a whole look, in seconds. One that is older than the look costs
 #: another look at most.
 FRESH = 1.0
-#: So many panes are told of by the ends of their first processes, each for a descriptor; of the others by outlines.
-MOST_ENDS = 400
 #: How long an outline may take, in seconds: meanwhile nobody else is looked at.
 QUICK = 2.0
 #: How long what was counted around a server is good for.
@@ -67,7 +66,7 @@ class Rounds:
         )
         self._thinking = Thinking(world, self.supervisor, lambda id: self._glances.lines.get(id, ()))
         self._paths: dict[Key, str] | None = None
-        self._programs: tuple[list[object], dict[Key, Program]] = ([], {})
+        self._programs = Programs()
         self._everything_at = 0.0
         self._sockets_at = 0.0
         #: Servers that were asked something in this round: what they do because of it is no news.
@@ -180,9 +179,12 @@ class Rounds:
 
     def _finished(self, at: float) -> Round:
         self.record()
+        runs = self.supervisor.runs
+        if self._paths is None:
+            self._paths = paths_of(self.world, runs, self._ttys, self._tenants)
         return Round(
-            paths=self._watched_paths(),
-            programs=self._watched_programs(),
+            paths=self._paths,
+            programs=self._programs.of(self._servers, runs),
             servers={Key(What.SERVER, key): known.program.pid for key, known in self._servers.items() if known.program},
             asked=frozenset(self._asked),
             needs_terminals=any(known.empty for known in self._servers.values()),
@@ -552,39 +554,6 @@ class Rounds:
             if each.result == "saved":
                 data = {"socket": each.socket, "snapshot": each.snapshot, "panes": each.panes, "agents": each.agents}
                 self.supervisor.note(Event(kind=EventKind.SAVED, at=now, server=known.server.key, data=data))
-
-    # What is to be watched
-
-    def _watched_paths(self) -> dict[Key, str]:
-        if self._paths is None:
-            self._paths = self._found_paths()
-        return self._paths
-
-    def _found_paths(self) -> dict[Key, str]:
-        paths = {Key(What.TERMINALS): "/dev/pts"}
-        paths |= {Key(What.SOCKETS, directory): directory for directory in self.world.socket_dirs()}
-        paths |= {Key(What.SPOOL, directory): directory for directory in self.world.spools()}
-        for run in self.supervisor.runs:
-            if run.id in self._ttys and not run.stale:
-                paths[Key(What.PANE, run.id)] = self._ttys[run.id]
-            tenant = self._tenants.get(run.id)
-            for number, path in enumerate(tenant.paths if tenant is not None else ()):
-                paths[Key(What.AGENT, f"{run.id}/{number}")] = path
-        return paths
-
-    def _watched_programs(self) -> dict[Key, Program]:
-        runs = [run for run in self.supervisor.runs if not run.stale]
-        processes: list[object] = [(run.id, run.first, run.program) for run in runs]
-        processes += [(key, known.program) for key, known in self._servers.items()]
-        if processes != self._programs[0]:
-            self._programs = processes, self._found_programs(runs)
-        return self._programs[1]
-
-    def _found_programs(self, runs: Iterable[Run]) -> dict[Key, Program]:
-        found = {Key(What.SERVER, key): known.program for key, known in self._servers.items() if known.program}
-        found |= {Key(What.AGENT, run.id): run.program for run in runs if run.program is not None}
-        firsts = {Key(What.PANE, run.id): run.first for run in runs if run.first not in (None, run.program)}
-        return found | dict(list(firsts.items())[:MOST_ENDS])
 
     def _next_at(self, at: float) -> float:
         times = [self._everything_at, self._sockets_at, self._keeping.next()]
