@@ -76,12 +76,15 @@ def next_expiry(chat: Chat, policy: ResetPolicy, zone: tzinfo) -> datetime | Non
 
 def last_boundary(now: datetime, at_hour: int, zone: tzinfo) -> datetime:
     """Return when the day of chats began that `now` is in."""
-    return max(begun for begun in _boundaries(_instant(now), at_hour, zone) if begun <= now)
+    now = _instant(now)
+    # Tomorrow too: where clocks are set back just after midnight, it has begun before today is over.
+    return next(begun for begun in _boundaries(now, range(1, -4, -1), at_hour, zone) if begun <= now)
 
 
 def next_boundary(now: datetime, at_hour: int, zone: tzinfo) -> datetime:
     """Return when the next day of chats begins after `now`."""
-    return min(begun for begun in _boundaries(_instant(now), at_hour, zone) if begun > now)
+    now = _instant(now)
+    return next(begun for begun in _boundaries(now, range(-1, 4), at_hour, zone) if begun > now)
 
 
 def _by_time(chat: Chat, policy: ResetPolicy, now: datetime, zone: tzinfo) -> CloseReason | None:
@@ -96,11 +99,10 @@ def _by_time(chat: Chat, policy: ResetPolicy, now: datetime, zone: tzinfo) -> Cl
     return None
 
 
-def _boundaries(now: datetime, at_hour: int, zone: tzinfo) -> Iterator[datetime]:
-    """Yield the beginnings of the days around a moment. A zone may have skipped a whole day, or counted one twice."""
+def _boundaries(now: datetime, days: range, at_hour: int, zone: tzinfo) -> Iterator[datetime]:
+    """Yield the beginnings of days, counted from the one it is; those of later days are never earlier."""
     today = now.astimezone(zone).date()
-    for days in range(-3, 4):
-        yield _beginning(today + timedelta(days=days), at_hour, zone)
+    return (_beginning(today + timedelta(days=each), at_hour, zone) for each in days)
 
 
 def _beginning(day: date, at_hour: int, zone: tzinfo) -> datetime:
