@@ -63,8 +63,12 @@ def delays(
     )
     found: dict[str, list[float]] = {}
     for measure in (_titles, _conversations, _ends, _windows, _servers):
-        print(f"live: {measure.__name__.strip('_')} …", file=sys.stderr, flush=True)
-        found |= measure(stage, sandbox)
+        what = measure.__name__.strip("_")
+        print(f"live: {what} …", file=sys.stderr, flush=True)
+        try:
+            found |= measure(stage, sandbox)
+        except BenchFailed as error:
+            raise BenchFailed(f"{what}: {error}") from None
     return {name: Timing(samples=tuple(taken)) for name, taken in found.items()}
 
 
