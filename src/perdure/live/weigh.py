@@ -84,7 +84,7 @@ def weigh(track: Track, now: datetime) -> Verdict | None:
         return _verdict(told) if told is not None and told.at > screen.at else None
     if told is None or screen.state is None:
         unread = Verdict(state=RunState.UNKNOWN, cause=UNREAD, shown=True)
-        said = told or screen
+        said = screen if told is None or _is_past(told, track.run.status) else told
         return unread if said.state is None else _verdict(said)
     if _agree(screen, told):
         # What was told before the present state has not ended it, though it says the same as the screen does now.
@@ -155,6 +155,13 @@ def _counted(track: Track, source: Source, now: datetime) -> Reading | None:
         return reading
     has_not_begun = source not in TELLERS and reading.state is RunState.IDLE
     return None if reading.at <= track.told_at or has_not_begun else reading
+
+
+def _is_past(told: Reading, status: Status) -> bool:
+    """Whether something else has been seen since it was told."""
+    says_the_same = (told.state, told.reason) == (status.state, status.reason)
+    is_over = told.state is RunState.IDLE and status.waits
+    return told.at < status.since and not says_the_same and not is_over
 
 
 def _agree(screen: Reading, told: Reading) -> bool:

@@ -179,6 +179,14 @@ def test_an_unreadable_screen_leaves_the_last_word_to_the_hook() -> None:
     assert words([(1, hook(BUSY)), (5, screen(None)), (20, screen(None))], until=60) == ["busy"]
 
 
+def test_an_unreadable_screen_brings_back_nothing_that_was_told_before() -> None:
+    """Between a form and what comes of its answer there may be nothing to be read; the turn before is over all the same."""
+    before: Story = [SEEN, (1, hook(BUSY)), (4, hook(IDLE)), (4.1, screen(IDLE)), (10, screen(BUSY))]
+    asked: Story = [(12, screen(ATTENTION, QUESTION)), (20, screen(None)), (20.6, screen(BUSY))]
+    assert words([*before, *asked]) == ["busy", "idle", "busy", "attention(question)", "busy"]
+    assert words([*before, *asked[:-1]], until=60)[-1] == "unknown"
+
+
 def test_the_screen_decides_who_is_blocked() -> None:
     """Hooks and transcripts raise or lower confidence; whether somebody is asked, the screen decides."""
     story: Story = [(1, hook(BUSY)), (2, screen(ATTENTION, PERMISSION))]
