@@ -305,7 +305,7 @@ def _noticed(track: Track, verdict: Verdict) -> Verdict:
         return verdict
     # Neither a process that has just begun nor a run that has just come back is in the middle of anything.
     is_gap = run.status.cause in (UNREAD, _SILENCE)
-    worked = _is_turn(run.status) or (is_gap and run.previous is not None and _is_turn(run.previous))
+    worked = track.unseen or _is_turn(run.status) or (is_gap and run.previous is not None and _is_turn(run.previous))
     return structs.replace(verdict, state=RunState.ATTENTION, reason=Reason.DONE) if worked else verdict
 
 
@@ -316,6 +316,8 @@ def _is_turn(status: Status) -> bool:
 def _moved(track: Track, verdict: Verdict, now: datetime, events: list[Event]) -> Track:
     """Enter a state, and say so."""
     before = track.run.status
+    if verdict.state is not RunState.UNKNOWN:
+        track = structs.replace(track, unseen=False)
     status = Status(
         state=verdict.state,
         reason=verdict.reason,

@@ -41,14 +41,20 @@ def runs_at(runs: Sequence[Run], target: str) -> list[Run]:
     alive = [run for run in runs if not run.is_over]
     session, _, rest = target.partition(":")
     window, dot, pane = rest.rpartition(".")
+    # Without a dot that would be pane 1 of any window, for a window 1 that is not there.
+    inside = [run for run in alive if dot and pane in (str(run.place.pane), run.pane)]
     return (
         [run for run in alive if run.pane == target]
-        or [run for run in alive if _is_at(run, session, rest)]
-        # Without a dot that would be pane 1 of any window, for a window 1 that is not there.
-        or [run for run in alive if dot and _is_at(run, session, window) and pane in (str(run.place.pane), run.pane)]
+        or _in_window(alive, session, rest)
+        or _in_window(inside, session, window)
     )
 
 
-def _is_at(run: Run, session: str, window: str) -> bool:
-    place = run.place
-    return place.session == session and window in ("", str(place.window), place.window_name)
+def _in_window(runs: Sequence[Run], session: str, window: str) -> list[Run]:
+    """The runs of a window by its number, or else by its name; of all windows when none is named."""
+    mine = [run for run in runs if run.place.session == session]
+    if not window:
+        return mine
+    return [run for run in mine if str(run.place.window) == window] or [
+        run for run in mine if run.place.window_name == window
+    ]

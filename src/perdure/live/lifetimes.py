@@ -9,7 +9,7 @@ from msgspec import structs
 from perdure.live.recognise import Found
 from perdure.live.weigh import Track
 from perdure.model.event import Event, EventKind
-from perdure.model.run import Health, Run, Status
+from perdure.model.run import Health, Reason, Run, RunState, Status
 
 #: Why there is a new run: it was there when Perdure began to look, it came later, or it was asked for.
 AT_START, NOTICED, ASKED_FOR = "startup_discovery", "periodic_tmux_reconcile", "api_create"
@@ -56,7 +56,9 @@ def returned(run: Run, found: Found, now: datetime) -> tuple[Track, tuple[Event,
         ended_at=None,
     )
     words = {"from": run.status.word, "to": status.word}
-    return Track(run=back), (_event(EventKind.RUN_RETURNED, back, found, now, **words),)
+    ended = run.previous if run.status.state is RunState.EXITED else run.status
+    is_unseen = ended is not None and ended.reason is Reason.DONE
+    return Track(run=back, unseen=is_unseen), (_event(EventKind.RUN_RETURNED, back, found, now, **words),)
 
 
 def remembered(run: Run) -> Run:

@@ -7,8 +7,9 @@ A run outlives its process, its server and its machine. In this order a pane is 
 3. was the last in the same place of the same server: session, window and pane by name and number, and is nowhere else.
 
 Nobody takes the id of a run whose pane is still there, and no run becomes two panes. A place alone makes no run of one
-conversation into one of another; nor does it bring an agent back that was closed in a server that has gone on: what opens
-there later is something new, and whoever knows the id would talk to the wrong one.
+conversation into one of another; nor does it make an agent's run of what opens there later, unless a restore has made the
+pane and the agent is only about to start: whoever knows the id would talk to the wrong one, and the conversation could not
+have it back where it comes back.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from perdure.model.run import Place, Program, Run, number_of
 from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture
 from perdure.model.topology import Link
+from perdure.model.wrapped import read_wrapper
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -38,6 +40,8 @@ class Found(Struct, frozen=True, kw_only=True):
     #: The processes between the pane's first one and the agent's.
     launchers: tuple[Program, ...] = ()
     identity: Identity | None = None
+    #: A restore has made it, and what was in it is only about to start, or has just been started.
+    restored: bool = False
 
 
 class Recognised(Struct, frozen=True, kw_only=True):
@@ -108,6 +112,7 @@ def found_in(capture: Capture) -> list[Found]:
                 program=_program(tree, agent),
                 launchers=_launchers(tree, agent, pane.pid),
                 identity=pane.identity,
+                restored=any(read_wrapper(process.argv) for process in tree.values() if process.pid == pane.pid),
             )
         )
     return found
@@ -181,4 +186,6 @@ def _may_be_there(each: Found, run: Run) -> bool:
     was, is_ = _conversation(run), _conversation(each)
     if was is not None and is_ is not None and was != is_:
         return False
-    return run.identity is None or _process(run) != _process(each)
+    if run.identity is None:
+        return True
+    return _process(run) != _process(each) and (each.restored or each.identity is not None)

@@ -19,6 +19,7 @@ from perdure.live.tools import doing, wanting
 from perdure.live.words import ASKED, one_line
 from perdure.model.git import GitFacts
 from perdure.model.run import Reason, Run, RunState
+from perdure.model.secrets import redact_text
 from perdure.model.thought import Cue, Delivery, Rest, Thought, ThoughtSource, ThoughtState
 
 #: What each cue rests on, in the words other programs know. A cue with other evidence is no fact.
@@ -218,8 +219,9 @@ def _first_line(text: str) -> str | None:
 
 
 def _bare(line: str) -> str:
-    """A line without the marks it is set with."""
-    return re.sub(r"^[\s#>*_\-•`]+|[*_`]+", "", line).strip()
+    """A line without the marks it is set with, and without secrets: a key that lost an underscore looks like none."""
+    plain = re.sub(r"^[\s#>*\-•`]+|[*`]+", "", redact_text(line))
+    return re.sub(r"(?<!\w)_([^\s_](?:[^_]*[^\s_])?)_(?!\w)", r"\1", plain).strip()
 
 
 def _busy(run: Run, story: Story) -> str | None:

@@ -9,7 +9,7 @@ from perdure.live.recognise import Found
 from perdure.model.event import EventKind
 from perdure.model.identity import AgentDetails
 from perdure.model.observation import Ended, Ending, Identified
-from perdure.model.run import Confidence, Health, Place, Program, RunState
+from perdure.model.run import Confidence, Health, Place, Program, Reason, RunState
 from perdure.model.server import ServerProcess
 from perdure.model.thought import Thought
 from tests.builders import a_server, an_identity, at
@@ -153,3 +153,19 @@ def test_a_remembered_run_that_is_not_there_any_more_was_missing_at_the_start() 
     player = Player(remembered(in_state(RunState.IDLE))).tell(1, Ended(what=Ending.MISSING))
     assert player.events[-1].data["reason"] == "startup_missing_tmux"
     assert (player.run.is_over, player.run.stale) == (True, False)
+
+
+@pytest.mark.parametrize("fell", [True, False])
+def test_what_was_done_and_not_seen_is_still_to_be_seen_when_it_is_back(fell: bool) -> None:
+    run = in_state(RunState.ATTENTION, Reason.DONE)
+    if fell:
+        track, _ = advance(Track(run=run), Ended(what=Ending.SERVER), at(10))
+        run = track.run
+    back, _ = returned(run, FOUND, at(60))
+    assert back.unseen
+    for watched, word in ((False, "attention(done)"), (True, "idle")):
+        player = Player(back.run)
+        player.track = structs.replace(back, watched=watched)
+        player.tell(62, screen(RunState.IDLE))
+        player.pass_until(70)
+        assert player.run.status.word == word

@@ -150,7 +150,15 @@ def test_a_place_takes_its_id_back_after_a_restart() -> None:
     """The same session name in the list of those that were there takes its id back."""
     assert ids(recognise([there("%7")], [over(known())], [SERVER.key])) == ["r1"]
     assert ids(recognise([there("%7")], [known()], [SERVER.key])) == ["r1"]
-    assert ids(recognise([there("%7")], [known(conversation="c1")], [SERVER.key])) == ["r1"]
+    waiting = there("%7", restored=True)
+    assert ids(recognise([waiting], [known(conversation="c1")], [SERVER.key])) == ["r1"]
+
+
+def test_a_shell_in_the_place_of_an_agent_that_fell_is_something_new_and_leaves_it_its_id() -> None:
+    fallen = over(known(conversation="c1"))
+    assert ids(recognise([there("%7")], [fallen], [SERVER.key])) == [None]
+    both = [there("%7"), there("%8", ELSEWHERE, "c1")]
+    assert ids(recognise(both, [fallen], [SERVER.key])) == [None, "r1"]
 
 
 def test_a_place_makes_no_conversation_into_another() -> None:

@@ -63,6 +63,15 @@ def test_a_run_that_waits_says_what_for() -> None:
     assert text([TASK, called("AskUserQuestion")], RunState.ATTENTION, Reason.QUESTION) == "waiting: asks a question"
 
 
+@pytest.mark.parametrize("key", ["ghp_abcdefghijklmnopqrstuvwxyz0123456789", "sk_live_abcdefghijklmnop0123456789"])
+def test_no_key_comes_out_of_the_marks_it_stood_in(key: str) -> None:
+    for answer in (f"Your token is **{key}**.", f"_{key}_ it is, `{key}`"):
+        line = text([asked("give me a key"), said(answer)], RunState.IDLE) or ""
+        assert key[8:] not in line
+    line = text([asked("name it"), said("Set `MY_NAME` in __init__.py and _look_.")], RunState.IDLE) or ""
+    assert line.endswith("Set MY_NAME in __init__.py and look.")
+
+
 def test_a_shell_says_what_runs_in_it_and_never_sleeps() -> None:
     shell = a_run(status=a_status(RunState.BUSY), command="make")
     assert think(shell, (), None, NOON, None).text == "running make"
