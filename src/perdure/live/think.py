@@ -220,8 +220,8 @@ def _first_line(text: str) -> str | None:
 
 def _bare(line: str) -> str:
     """A line without the marks it is set with, and without secrets: a key that lost an underscore looks like none."""
-    plain = re.sub(r"^[\s#>*\-•`]+|[*`]+", "", redact_text(line))
-    return re.sub(r"(?<!\w)_([^\s_](?:[^_]*[^\s_])?)_(?!\w)", r"\1", plain).strip()
+    bare = re.sub(r"(?<!\w)_(?!_)(\S(?:.*?\S)?)(?<!_)_(?!\w)", r"\1", line)
+    return re.sub(r"^[\s#>*\-•`]+|[*`]+", "", redact_text(bare)).strip()
 
 
 def _busy(run: Run, story: Story) -> str | None:
