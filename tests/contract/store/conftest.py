@@ -63,3 +63,11 @@ def opened(place: Place) -> Iterator[Callable[[], Store]]:
 def store(opened: Callable[[], Store]) -> Store:
     """A new store."""
     return opened()
+
+
+@pytest.fixture
+def threaded(place: Place) -> Iterator[Store]:
+    """A new store for several threads."""
+    store = open_store(place.url, state_dir=place.state_dir, threads=True)
+    yield store
+    store.close()

@@ -1,0 +1,128 @@
+"""Chats that cannot be read back: never empty, never somebody else's, and mended without deleting anything."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from perdure import errors
+from perdure.store.repair import repair
+from perdure.store.store import Store
+from tests.builders import at
+from tests.contract.store.chats import a_chat, a_turn
+from tests.contract.store.conftest import Place
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    """A store with two chats of three turns each."""
+    for id in ("c1", "c2"):
+        store.chats.begin_chat(a_chat(id, title=id))
+        store.chats.append_turns(id, [a_turn(f"{id} {text}") for text in "abc"], at(0))
+    return store
+
+
+def number_of(store: Store, id: str) -> int:
+    return store.chats.spot(id).number
+
+
+def said(store: Store, id: str) -> list[object]:
+    return [turn.content for turn in store.chats.load_turns(id).turns]
+
+
+SPOILING = {
+    "a body that is no JSON": "UPDATE turns SET body = :data WHERE id = :id",
+    "another text": "UPDATE turns SET body = (SELECT body FROM turns WHERE id = :id + 1) WHERE id = :id",
+    "another role": "UPDATE turns SET role = 'system' WHERE id = :id",
+    "a turn that is gone": "DELETE FROM turns WHERE id = :id",
+    "a turn that was hidden behind our back": "UPDATE turns SET hidden = 1 WHERE id = :id",
+}
+
+
+@pytest.mark.parametrize("how", SPOILING)
+def test_a_damaged_turn_is_an_error_and_never_less_than_was_said(filled: Store, place: Place, how: str) -> None:
+    id = number_of(filled, "c1") * (1 << 32) + 2
+    sql = SPOILING[how]
+    filled.driver.execute(sql, id=id, **({"data": b"spoilt"} if ":data" in sql else {}))
+    with pytest.raises(errors.ChatDamaged, match="c1"):
+        filled.chats.load_turns("c1")
+    assert said(filled, "c2") == ["c2 a", "c2 b", "c2 c"]
+    assert [problem.repairable for problem in filled.check()] == [True]
+    actions = repair(place.url, place.state_dir, at(60))
+    assert len(actions) == 1
+    assert "chat c1" in actions[0]
+    assert said(filled, "c1") == ["c1 a", "c1 c"]
+    assert filled.check() == ()
+    assert filled.chats.append_turns("c1", [a_turn("d")], at(61)) == 4
+
+
+def test_a_turn_is_not_taken_for_another_chats(filled: Store) -> None:
+    first, second = number_of(filled, "c1"), number_of(filled, "c2")
+    filled.driver.execute("DELETE FROM turns WHERE id = :id", id=second * (1 << 32) + 3)
+    filled.driver.execute(
+        "UPDATE turns SET id = :new WHERE id = :old", new=second * (1 << 32) + 3, old=first * (1 << 32) + 3
+    )
+    for id in ("c1", "c2"):
+        with pytest.raises(errors.ChatDamaged):
+            filled.chats.load_turns(id)
+
+
+@pytest.mark.parametrize("column", ["body", "key"])
+def test_a_damaged_record_costs_only_its_chat_and_keeps_what_was_said(filled: Store, place: Place, column: str) -> None:
+    filled.driver.execute(
+        f"UPDATE chats SET {column} = :data WHERE id = 'c1'", data=b"spoilt" if column == "body" else "key-other"
+    )
+    with pytest.raises(errors.ChatDamaged):
+        filled.chats.get_chat("c1")
+    assert [chat.id for chat in filled.chats.list_chats()] == ["c2"]
+    assert [problem.where for problem in filled.check()] == ["chat c1"]
+    (action,) = repair(place.url, place.state_dir, at(60))
+    assert "kept" in action
+    assert said(filled, "c1") == ["c1 a", "c1 b", "c1 c"]
+    mended = filled.chats.get_chat("c1")
+    assert not mended.is_open
+    # Nobody's: it is not known whose it was.
+    assert filled.driver.fetch("SELECT reach FROM chats WHERE id = 'c1'") == [(None,)]
+    assert filled.driver.fetch("SELECT id FROM damaged_chats") == [("c1",)]
+    assert filled.check() == ()
+    assert filled.chats.begin_chat(a_chat("c3", key="key-c1")) is not None
+
+
+def test_turns_without_a_chat_are_set_aside(filled: Store, place: Place) -> None:
+    filled.driver.execute("DELETE FROM chats WHERE id = 'c1'")
+    assert len(filled.check()) == 3
+    assert len(repair(place.url, place.state_dir, at(60))) == 3
+    assert filled.driver.fetch("SELECT count(*) FROM damaged_turns") == [(3,)]
+    assert filled.check() == ()
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_a_damaged_file_gives_its_chats_to_a_new_one(place: Place) -> None:
+    store = place.open()
+    for id in ("c1", "c2"):
+        store.chats.begin_chat(a_chat(id, title=id))
+        store.chats.append_turns(id, [a_turn(f"{id} {text}") for text in "abc"], at(0))
+    store.chats.search_turns("c1")
+    damaged = number_of(store, "c2") * (1 << 32) + 2
+    store.driver.execute("UPDATE turns SET body = :data WHERE id = :id", data=b"spoilt", id=damaged)
+    store.driver.execute("DELETE FROM sqlite_sequence")
+    store.driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    root = store.driver.fetch("SELECT rootpage FROM sqlite_master WHERE name = 'snapshots_by_time'")[0][0]
+    size = store.driver.fetch("PRAGMA page_size")[0][0]
+    store.close()
+    path = place.url.removeprefix("sqlite://")
+    with open(path, "r+b") as file:
+        file.seek((root - 1) * size)
+        file.write(os.urandom(size))
+    actions = repair(place.url, place.state_dir, at(60))
+    assert "Read 2 chats back from the damaged database." in actions
+    store = place.open()
+    assert store.check() == ()
+    assert (said(store, "c1"), said(store, "c2")) == (["c1 a", "c1 b", "c1 c"], ["c2 a", "c2 c"])
+    assert [found.chat for found in store.chats.search_turns("a")] != []
+    assert store.driver.fetch("SELECT count(*) FROM damaged_turns") == [(1,)]
+    chat = store.chats.open_chat("key-c1")
+    assert chat is not None
+    assert chat.title == "c1"
+    store.close()

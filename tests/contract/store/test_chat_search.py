@@ -1,0 +1,148 @@
+"""Searching what was said: everything that was said by now, whatever is typed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from perdure import errors
+from perdure.model.chat_owner import owner_of, reaches_of
+from perdure.store.chats import ChatBook
+from perdure.store.store import Store
+from tests.builders import at
+from tests.contract.store.chats import a_chat, a_source, a_turn
+
+SAID = (
+    ("c1", "user", "The roof needs new tiles, see roof-plan_v2.txt", 1),
+    ("c1", "assistant", "Which tiles do you want? Slate or clay?", 2),
+    ("c2", "user", "My caf\u00e9 in Z\u00dcRICH has no roof at all", 3),
+    ("c2", "tool", [{"type": "text", "text": "\u6211\u4eec\u5728\u6771\u4eac\u8bf4\u8bdd"}], 4),
+    ("c3", "user", "tilesmith ranked tiles tiles tiles", 5),
+)
+
+
+@pytest.fixture
+def book(store: Store) -> ChatBook:
+    """A store in which two people have said something."""
+    store.chats.begin_chat(a_chat("c1"))
+    store.chats.begin_chat(a_chat("c2", source=a_source("bob", platform="slack")))
+    store.chats.begin_chat(a_chat("c3", title="Tiles"))
+    for id, role, content, second in SAID:
+        store.chats.append_turns(id, [a_turn(content, role, at=at(second))], at(second))
+    return store.chats
+
+
+def where(book: ChatBook, query: str, **filters: object) -> list[tuple[str, int]]:
+    found = book.search_turns(query, **filters)  # type: ignore[arg-type]
+    return sorted((each.chat, each.position) for each in found)
+
+
+def test_words_phrases_beginnings_alternatives_and_exclusions(book: ChatBook) -> None:
+    assert where(book, "tiles") == [("c1", 1), ("c1", 2), ("c3", 1)]
+    assert where(book, "TILES roof") == [("c1", 1)]
+    assert where(book, '"new tiles"') == [("c1", 1)]
+    assert where(book, '"tiles new"') == []
+    assert where(book, "tile*") == [("c1", 1), ("c1", 2), ("c3", 1)]
+    assert where(book, "tilesm*") == [("c3", 1)]
+    assert where(book, "tilesm") == []
+    assert where(book, "slate OR caf\u00e9") == [("c1", 2), ("c2", 1)]
+    assert where(book, "tiles -roof") == [("c1", 2), ("c3", 1)]
+    assert where(book, "tiles NOT roof NOT slate") == [("c3", 1)]
+    assert where(book, "roof-plan_v2.txt") == [("c1", 1)]
+    assert where(book, "cafe z\u00fcrich") == [("c2", 1)]
+
+
+def test_scripts_without_spaces(book: ChatBook) -> None:
+    assert where(book, "\u6771\u4eac") == [("c2", 2)]
+    assert where(book, "\u4eac\u6771") == []
+
+
+def test_filters(book: ChatBook) -> None:
+    assert where(book, "roof", platform="slack") == [("c2", 1)]
+    assert where(book, "roof", participant="alice") == [("c1", 1)]
+    assert where(book, "tiles", role="assistant") == [("c1", 2)]
+    assert where(book, "tiles", since=at(2)) == [("c1", 2), ("c3", 1)]
+    assert where(book, "tiles", until=at(2)) == [("c1", 1)]
+    assert where(book, "tiles", chat="c3") == [("c3", 1)]
+    assert len(where(book, "tiles", limit=2)) == 2
+
+
+def test_only_what_somebody_reaches_or_was_granted_is_found(book: ChatBook) -> None:
+    bob = a_source("bob", platform="slack")
+    mine = {"reaches": reaches_of(bob), "owner": owner_of(bob)}
+    assert where(book, "roof", **mine) == [("c2", 1)]
+    book.grant_chat("c1", owner_of(bob))
+    assert where(book, "roof", **mine) == [("c1", 1), ("c2", 1)]
+    assert where(book, "roof", reaches=(), owner=None) == []
+
+
+def test_the_best_comes_first_with_some_of_its_text(book: ChatBook) -> None:
+    first = book.search_turns("tiles")[0]
+    assert (first.chat, first.position, first.title, first.role) == ("c3", 1, "Tiles", "user")
+    assert [first.snippet[start:end] for start, end in first.marks] == ["tiles", "tiles", "tiles"]
+    book.append_turns("c1", [a_turn("word " * 500 + "N\u00c9EDLE\n" + "word " * 500)], at(9))
+    (found,) = book.search_turns("needle")
+    assert len(found.snippet) < 200
+    assert [found.snippet[start:end] for start, end in found.marks] == ["N\u00c9EDLE"]
+    assert "\n" not in found.snippet
+
+
+def test_what_was_taken_back_is_not_found_and_what_took_its_place_is(book: ChatBook) -> None:
+    assert len(where(book, "tiles", chat="c1")) == 2
+    book.rewrite_turns("c1", 2, [a_turn("Copper then")], at(9))
+    assert where(book, "tiles", chat="c1") == [("c1", 1)]
+    assert where(book, "copper") == [("c1", 4)]
+
+
+def test_what_tools_were_called_with_is_found(book: ChatBook) -> None:
+    turn = a_turn(None, "assistant", tool_calls=({"name": "read", "arguments": {"path": "gutter.md"}},))
+    book.append_turns("c1", [turn], at(9))
+    assert where(book, "gutter") == [("c1", 3)]
+
+
+@pytest.mark.parametrize("query", ["", "   ", '""', "*", "-roof", "AND", "NOT roof", "!!! ???", "'", '"'])
+def test_without_a_word_to_look_for_it_is_one_sentence(book: ChatBook, query: str) -> None:
+    with pytest.raises(errors.UsageError, match="no word"):
+        book.search_turns(query)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query=st.text(st.characters(), max_size=40) | st.text("ab\"'*-():^{}|&!<>\\ORAND %\0", max_size=30))
+@pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
+def test_no_query_is_malformed(book: ChatBook, query: str) -> None:
+    with suppress(errors.UsageError):
+        book.search_turns(query)
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(st.characters(), min_size=1, max_size=60))
+@pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
+def test_whatever_was_said_is_found_by_its_own_words(book: ChatBook, text: str) -> None:
+    position = book.append_turns("c1", [a_turn(text)], at(0))
+    try:
+        found = book.search_turns(f'"{text.replace(chr(34), " ")}"', limit=10_000)
+    except errors.UsageError:
+        return
+    assert ("c1", position) in {(each.chat, each.position) for each in found}
+
+
+def test_it_is_indexed_in_the_background_where_threads_are_allowed(threaded: Store) -> None:
+    threaded.chats.begin_chat(a_chat())
+    threaded.chats.append_turns("c1", [a_turn("tiles")], at(0))
+    indexer = threaded.chats._indexer
+    assert indexer is not None
+    indexer.join(60)
+    assert threaded.driver.fetch("SELECT searchable, next FROM chats") == [(2, 2)]
+    assert not threaded.chats.index_turns()
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_an_index_that_is_damaged_is_made_anew(book: ChatBook) -> None:
+    assert len(where(book, "tiles")) == 3
+    book.driver.execute("UPDATE turn_words_data SET block = :block", block=b"spoilt")
+    book.driver.execute("PRAGMA wal_checkpoint")
+    store = Store(book.driver, "")
+    assert len(where(store.chats, "tiles")) == 3

@@ -1,0 +1,246 @@
+"""Chats of one store: one open for each key, titles of one owner, grants, and who came first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from msgspec.structs import replace
+
+from perdure import errors
+from perdure.model.chat import CloseReason, Kinship, Source, Tokens
+from perdure.model.chat_owner import owner_of, reaches_of
+from perdure.store import migrations, open_store
+from perdure.store.store import Store
+from tests.builders import a_capture, at
+from tests.contract.store.chats import a_chat, a_source, a_turn
+from tests.contract.store.conftest import Place
+
+
+def ids(chats: tuple[object, ...]) -> list[str]:
+    return [chat.id for chat in chats]  # type: ignore[attr-defined]
+
+
+def test_a_chat_comes_back_as_it_was_written(store: Store, opened: Callable[[], Store]) -> None:
+    chat = a_chat(
+        source=Source(
+            platform="discord",
+            chat_id="42",
+            chat_type="thread",
+            chat_name="na\u00efve \U0001f600 \ud800 \0",
+            user_id="u\0",
+            user_name="b",
+            profile="work",
+        ),
+        title="The roof",
+        tokens=Tokens(input=3, output=4),
+        by_model={"m": Tokens(input=3, output=4)},
+        model="m",
+        extra={"nested": [1, {"a": None}]},
+        notice=CloseReason.DAILY,
+    )
+    assert store.chats.begin_chat(chat) == chat
+    assert opened().chats.get_chat("c1") == chat
+    assert opened().chats.open_chat("key-c1") == chat
+    assert store.check() == ()
+
+
+def test_what_has_to_be_proved_anew_is_not_written_down(store: Store) -> None:
+    source = a_source(role_authorized=True, relayed=True)
+    begun = store.chats.begin_chat(a_chat(source=source))
+    assert begun is not None
+    assert begun.source == a_source()
+
+
+def test_a_key_has_one_open_chat_and_all_who_come_at_once_find_it(place: Place) -> None:
+    stores = [place.open() for _ in range(4)]
+
+    def begin(number: int) -> str | None:
+        begun = stores[number % 4].chats.begin_chat(a_chat(f"c{number}", key="same"))
+        return None if begun is None else begun.id
+
+    with ThreadPoolExecutor(4) as pool:
+        # One thread for each store, which belong to one thread each.
+        begun = [each for each in pool.map(begin, range(4)) if each]
+    assert len(begun) == 1
+    found = stores[0].chats.open_chat("same")
+    assert found is not None
+    assert [found.id] == begun
+    assert stores[0].chats.count_chats() == 1
+    for store in stores:
+        store.close()
+
+
+def test_the_open_chat_gives_way_only_as_it_was_seen(store: Store) -> None:
+    first = store.chats.begin_chat(a_chat("c1", key="k"))
+    second = a_chat("c2", key="k", opened_at=at(9), touched_at=at(9), follows="c1", kinship=Kinship.SUCCESSOR)
+    assert store.chats.begin_chat(second) is None
+    store.chats.touch_chat("c1", at(5))
+    assert store.chats.begin_chat(second, instead_of=first, reason=CloseReason.IDLE) is None
+    current = store.chats.open_chat("k")
+    assert store.chats.begin_chat(second, instead_of=current, reason=CloseReason.IDLE) == second
+    closed = store.chats.get_chat("c1")
+    assert (closed.closed_at, closed.close_reason, closed.touched_at) == (at(9), CloseReason.IDLE, at(5))
+    assert store.chats.last_closed("k") == closed
+
+
+def test_touching_never_goes_back_and_says_when_a_chat_was_closed(store: Store) -> None:
+    chat = store.chats.begin_chat(a_chat())
+    assert store.chats.touch_chat("c1", at(5))
+    assert store.chats.touch_chat("c1", at(3))
+    assert store.chats.get_chat("c1").touched_at == at(5)
+    current = store.chats.get_chat("c1")
+    store.chats.begin_chat(a_chat("c2", key="key-c1"), instead_of=current)
+    assert not store.chats.touch_chat("c1", at(9))
+    assert chat is not None
+
+
+def test_switching_closes_the_one_and_opens_the_other(store: Store) -> None:
+    book = store.chats
+    first = book.begin_chat(a_chat("c1", key="k"))
+    book.begin_chat(a_chat("c2", key="k", opened_at=at(1), touched_at=at(1)), instead_of=first)
+    assert book.switch_chat("c1", "k", at(2)).is_open
+    assert book.get_chat("c2").close_reason is CloseReason.SWITCHED
+    assert book.switch_chat("c1", "k", at(3)).touched_at == at(2)
+    # Under a key that was made by other rules.
+    moved = book.switch_chat("c2", "other", at(4))
+    assert (moved.key, moved.is_open) == ("other", True)
+    with pytest.raises(errors.ChatNotFound):
+        book.switch_chat("c9", "k", at(5))
+
+
+def test_a_title_is_the_owners_alone(store: Store) -> None:
+    book = store.chats
+    book.begin_chat(a_chat("c1", title="Roof"))
+    book.begin_chat(a_chat("c2", source=a_source("bob"), title="Roof"))
+    with pytest.raises(errors.TitleTaken, match="c1"):
+        book.begin_chat(a_chat("c3", title="Roof"))
+    with pytest.raises(errors.ChatNotFound):
+        book.get_chat("c3")
+    book.begin_chat(a_chat("c3"))
+    with pytest.raises(errors.TitleTaken):
+        book.change_chat("c3", lambda chat: replace(chat, title="Roof"))
+    assert book.change_chat("c1", lambda chat: replace(chat, title="Roof")).title == "Roof"
+    assert book.change_chat("c3", lambda chat: replace(chat, title="Roof"), over=["c1"]).title == "Roof"
+    assert book.get_chat("c1").title is None
+
+
+def test_numbered_titles_are_found_by_what_they_begin_with_literally(store: Store) -> None:
+    book = store.chats
+    for number, title in enumerate(["50%_", "50%_ #2", "50%_ #ideas", "50%x #2", "50%_#3", "50%_ $", "50%_ #10"]):
+        book.begin_chat(a_chat(f"c{number}", title=title))
+    found = book.chats_titled(owner_of(a_source()), "50%_")
+    assert [chat.title for chat in found] == ["50%_", "50%_ #2", "50%_ #ideas", "50%_ #10"]
+    assert book.chats_titled(owner_of(a_source("bob")), "50%_") == ()
+
+
+def test_lists_are_by_use_and_by_whose_they_are(store: Store) -> None:
+    book = store.chats
+    book.begin_chat(a_chat("c1", touched_at=at(3)))
+    book.begin_chat(a_chat("c2", touched_at=at(5), source=a_source("bob")))
+    closed = a_chat("c3", touched_at=at(4), closed_at=at(4), close_reason=CloseReason.IMPORTED)
+    book.begin_chat(closed)
+    assert ids(book.list_chats()) == ["c2", "c3", "c1"]
+    assert ids(book.list_chats(is_open=True)) == ["c2", "c1"]
+    assert ids(book.list_chats(is_open=False)) == ["c3"]
+    assert ids(book.list_chats(since=at(4), limit=1)) == ["c2"]
+    assert ids(book.list_chats(key="key-c1")) == ["c1"]
+    mine = {"reaches": reaches_of(a_source()), "owner": owner_of(a_source())}
+    assert ids(book.list_chats(**mine)) == ["c3", "c1"]  # type: ignore[arg-type]
+    book.grant_chat("c2", owner_of(a_source()))
+    book.grant_chat("c2", owner_of(a_source()))
+    assert ids(book.list_chats(**mine)) == ["c2", "c3", "c1"]  # type: ignore[arg-type]
+    assert book.is_granted("c2", owner_of(a_source()))
+    book.revoke_chat("c2", owner_of(a_source()))
+    assert ids(book.list_chats(**mine)) == ["c3", "c1"]  # type: ignore[arg-type]
+    assert book.list_chats(reaches=()) == ()
+
+
+def test_nobody_reaches_a_chat_of_which_it_is_not_known_whose_it_is(store: Store) -> None:
+    store.chats.begin_chat(a_chat(source=a_source(None, chat_id="5")))
+    for asker in (a_source(None, chat_id="5"), a_source("alice", chat_id="5"), a_source(None, chat_id="")):
+        assert store.chats.list_chats(reaches=reaches_of(asker), owner=owner_of(asker)) == ()
+
+
+def test_only_a_closed_chat_can_be_forgotten_with_all_that_was_said(store: Store) -> None:
+    book = store.chats
+    first = book.begin_chat(a_chat("c1", key="k"))
+    book.append_turns("c1", [a_turn("some secret tiles")], at(0))
+    with pytest.raises(errors.Refused):
+        book.forget_chat("c1")
+    assert len(book.search_turns("tiles")) == 1
+    first = book.open_chat("k")
+    book.begin_chat(a_chat("c2", key="k"), instead_of=first)
+    book.forget_chat("c1")
+    with pytest.raises(errors.ChatNotFound):
+        book.load_turns("c1")
+    assert book.search_turns("tiles") == ()
+    assert store.driver.fetch("SELECT count(*) FROM turns") == [(0,)]
+    book.append_turns("c2", [a_turn("other tiles")], at(0))
+    assert [found.chat for found in book.search_turns("tiles")] == ["c2"]
+    assert store.check() == ()
+
+
+def test_a_change_that_raises_changes_nothing(store: Store) -> None:
+    store.chats.begin_chat(a_chat())
+
+    def fail(chat: object) -> None:
+        raise ValueError
+
+    with pytest.raises(ValueError):  # noqa: PT011
+        store.chats.change_chat("c1", fail)  # type: ignore[arg-type]
+    assert store.chats.get_chat("c1") == a_chat()
+
+
+def test_chats_by_the_beginning_of_their_ids(store: Store) -> None:
+    for id in ("20261115_a", "20261115_b", "2027"):
+        store.chats.begin_chat(a_chat(id))
+    assert ids(store.chats.chats_beginning("20261115")) == ["20261115_a", "20261115_b"]
+    assert ids(store.chats.chats_beginning("2027")) == ["2027"]
+    assert store.chats.chats_beginning("3") == ()
+
+
+def test_a_store_that_is_only_read_changes_no_chat(place: Place, store: Store) -> None:
+    store.chats.begin_chat(a_chat())
+    store.chats.append_turns("c1", [a_turn()], at(0))
+    store.chats.search_turns("hello")
+    reader = open_store(place.url, state_dir=place.state_dir, read_only=True)
+    assert len(reader.chats.load_turns("c1").turns) == 1
+    assert len(reader.chats.search_turns("hello")) == 1
+    for change in (
+        lambda: reader.chats.append_turns("c1", [a_turn()], at(0)),
+        lambda: reader.chats.begin_chat(a_chat("c2")),
+        lambda: reader.chats.touch_chat("c1", at(1)),
+        lambda: reader.chats.undo_turns("c1", 1, at(1)),
+    ):
+        with pytest.raises(errors.StoreUnusable, match="only read"):
+            change()
+    reader.close()
+
+
+def test_a_store_from_before_the_chats_keeps_what_it_has(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier:
+        every = migrations.known
+        earlier.setattr(migrations, "known", lambda dialect: {step: every(dialect)[step] for step in (1, 2, 3)})
+        old = place.open()
+        saved = old.save_snapshot(a_capture(), {})
+        assert not old.driver.has_table("chats")
+        old.close()
+    store = place.open()
+    assert [line.id for line in store.list_snapshots()] == [saved.id]
+    store.chats.begin_chat(a_chat())
+    assert store.check() == ()
+    store.close()
+
+
+@pytest.mark.parametrize("place", ["postgres"], indirect=True)
+def test_a_broken_connection_costs_what_met_it_and_nothing_after(threaded: Store, store: Store) -> None:
+    book = threaded.chats
+    book.begin_chat(a_chat())
+    ((pid,),) = threaded.driver.fetch("SELECT pg_backend_pid()")
+    store.driver.fetch("SELECT pg_terminate_backend(CAST(:pid AS INTEGER))", pid=pid)
+    with pytest.raises(errors.StoreUnusable):
+        book.append_turns("c1", [a_turn("lost")], at(0))
+    assert book.append_turns("c1", [a_turn("kept")], at(0)) == 1
+    assert [turn.content for turn in book.load_turns("c1").turns] == ["kept"]
