@@ -43,12 +43,13 @@ class Follower(threading.Thread):
         super().__init__(daemon=True)
         self.heard: list[StoredEvent] = []
         self.is_over = False
+        self._state_dir = state_dir()
 
     def run(self) -> None:
         while not self.is_over:
             after = self.heard[-1].seq if self.heard else 0
             with suppress(PerdureError, OSError):
-                for each in stream(state_dir(), protocol.Events(after=after, follow=True)):
+                for each in stream(self._state_dir, protocol.Events(after=after, follow=True)):
                     if isinstance(each, Lagged):
                         break
                     # One that could not be stored has no number.

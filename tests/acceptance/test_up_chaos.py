@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from perdure.model.event import EventKind, StoredEvent
+from perdure.model.identity import Evidence
 from perdure.model.run import Run
 from tests.acceptance.guests import descendants
 from tests.acceptance.kit import configure, is_whole, only_json, wait_for
@@ -55,6 +56,7 @@ def test_a_storm(storm: Storm, perdure: Perdure, private_home: PrivateHome) -> N
         wait_for(lambda: follower.heard and follower.heard[-1].seq >= last, "whoever listens to have heard everything")
         runs = storm.daemon.runs()
     except BaseException:
+        follower.is_over = True
         print(*storm.done[-40:], sep="\n")
         print(storm.daemon.log)
         raise
@@ -125,7 +127,9 @@ def _is_mapped(storm: Storm, perdure: Perdure) -> None:
 
     def is_mapped() -> bool:
         panes = only_json(perdure.ok("ls", "--json"))["panes"]
-        shown = {pane["conversation"]: pane["run"] for pane in panes if pane["agent"] and not pane["dead"]}
+        # What is kept for a pane that was brought back, and whose agent has ended since, is no agent that lives.
+        live = [pane for pane in panes if pane["agent"] and not pane["dead"] and pane["evidence"] != Evidence.KEPT]
+        shown = {pane["conversation"]: pane["run"] for pane in live}
         told = {
             run.identity.conversation: run.id
             for run in storm.daemon.runs()
