@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -48,6 +49,15 @@ def test_lines_arrive_as_one_prompt(ring: Ring, tmux: TmuxServer, perdure: Perdu
     told = only_json(perdure.ok("send", "--json", pane, "first line\r\n\r\n  third 'line' ü 漢\n"))
     assert (told["result"], told["by"]) == ("delivered", "screen")
     wait_for(lambda: ring.told() == ["first line\n\n  third 'line' ü 漢"], "the prompt")
+
+
+def test_several_at_once_are_several_prompts(ring: Ring, tmux: TmuxServer, perdure: Perdure) -> None:
+    pane = ring.start(tmux, "b")
+    texts = [f"number {number} of several" for number in range(3)]
+    with ThreadPoolExecutor(len(texts)) as pool:
+        told = list(pool.map(lambda text: only_json(perdure("send", "--json", "--timeout", "60", pane, text)), texts))
+    assert [each["result"] for each in told] == ["delivered"] * len(texts)
+    assert sorted(ring.told()) == texts
 
 
 def test_an_enter_that_is_swallowed_is_pressed_once_more_and_the_text_never_typed_again(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 
 import msgspec
@@ -17,14 +18,21 @@ from perdure.cli.recording import without_keys
 from perdure.cli.render import print_json, printable
 from perdure.daemon import protocol
 from perdure.daemon.call import call
-from perdure.errors import PerdureError, UsageError
-from perdure.host.clock import now, pause
+from perdure.errors import PerdureError, Refused, UsageError
+from perdure.host.clock import now, pause, ticking
+from perdure.host.lock import held
 from perdure.live.deliver import Delivery, Result, deliver
 from perdure.live.typed import LONGEST, Message, message
+from perdure.model.digest import digest_of
 from perdure.model.text import decode
+from perdure.store.files import private_directory
+from perdure.tmux.act import Spot
 
 #: What comes behind `--` is text, whatever it looks like.
 REST = True
+
+#: So many files keep sends apart, however many panes there are; none is ever removed.
+_LOCKS = 16
 
 EXIT_CODES = {Result.DELIVERED: 0, Result.UNCONFIRMED: 4, Result.REFUSED: 6}
 
@@ -69,17 +77,18 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     to = recipient(setup, aimed)
     mine = to.spot.owner.uid == setup.me.uid
     at = now()
-    delivery = deliver(
-        told,
-        to,
-        known=roster(setup.config.agents),
-        # Other people's files are theirs to lead us astray with: of them only the screen is believed.
-        view=setup.surroundings().view_of(setup.me) if mine else None,
-        now=now,
-        pause=pause,
-        timeout=args.timeout,
-    )
-    _let_the_daemon_know(setup, aimed, delivery, at)
+    with _alone(setup, to.spot, args.timeout):
+        delivery = deliver(
+            told,
+            to,
+            known=roster(setup.config.agents),
+            # Other people's files are theirs to lead us astray with: of them only the screen is believed.
+            view=setup.surroundings().view_of(setup.me) if mine else None,
+            now=now,
+            pause=pause,
+            timeout=args.timeout,
+        )
+    _let_the_daemon_know(setup, aimed, delivery, at, typed=bool(told.text) and told.enter)
     tell(aimed, delivery, as_json=args.json)
     return EXIT_CODES[delivery.result]
 
@@ -87,10 +96,31 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 run = with_setup(_run)
 
 
-def _let_the_daemon_know(setup: Setup, aimed: Aim, delivery: Delivery, at: datetime) -> None:
+@contextmanager
+def _alone(setup: Setup, spot: Spot, timeout: float) -> Iterator[None]:
+    """Let no other send type into the same pane meanwhile: the two would become one message. Raises `Refused`."""
+    private_directory(setup.state_dir)
+    number = int(digest_of(f"{spot.socket} {spot.pane}".encode())[:8], 16) % _LOCKS
+    path = os.path.join(setup.state_dir, f"send-{number}.lock")
+    until = ticking() + timeout
+    with ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(held(path, "send"))
+                break
+            except Refused:
+                if ticking() >= until:
+                    raise
+                pause(0.05)
+        yield
+
+
+def _let_the_daemon_know(setup: Setup, aimed: Aim, delivery: Delivery, at: datetime, *, typed: bool) -> None:
     """Say that something was typed: what is typed is also seen, and the run is at work from now on."""
     if delivery.result is Result.REFUSED:
         return
+    if not typed:
+        return  # a key may do nothing at all
     request = protocol.MarkTold(
         socket=aimed.capture.server.socket, pane=aimed.pane.id, result=delivery.result.value, at=at
     )

@@ -157,6 +157,8 @@ class Daemon:
     def _publish(self, events: Sequence[StoredEvent]) -> None:
         for event in events:
             self.feed.publish(event)
+            what = event.event
+            log.info("%d %s %s", event.seq, what.kind, what.run or what.server or "")
 
     def _attach(self, loop: asyncio.AbstractEventLoop) -> None:
         self._listen()
@@ -338,7 +340,8 @@ class Daemon:
         while self._fallen:
             try:
                 await self._restore(self._fallen[0])
-            except (OSError, PerdureError) as error:
+            except Exception as error:
+                # The others are still to be brought back, and those that will die later.
                 log.error("%s could not be brought back: %s", self._fallen[0].socket, error)
             finally:
                 del self._fallen[0]

@@ -24,7 +24,7 @@ from perdure.live.supervise import Supervisor
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.observation import Ended, Ending
 from perdure.model.run import Health, Program, Run, RunState
-from perdure.model.server import Server
+from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture, Miss, Missed
 from perdure.snapshots.ask import ask
 from perdure.snapshots.capture import Memory
@@ -69,6 +69,8 @@ class Rounds:
         self._programs = Programs()
         self._everything_at = 0.0
         self._sockets_at = 0.0
+        #: The processes of servers that were watched before this daemon began.
+        self._before: set[tuple[str, ServerProcess | None]] = set()
         #: Servers that were asked something in this round: what they do because of it is no news.
         self._asked: set[Key] = set()
         #: Servers that died and are to be brought back.
@@ -87,6 +89,7 @@ class Rounds:
         self._keeping.begin(self.world.ticking(), now)
         self.supervisor = Supervisor(self.world.store.list_runs(host=self.world.host))
         self._glances.supervisor = self._thinking.supervisor = self.supervisor
+        self._before = {(run.server.key, run.process) for run in self.supervisor.runs}
         self.supervisor.note(Event(kind=EventKind.DAEMON_STARTED, at=now))
         self._find_sockets()
         self._look(list(self._servers.values()), reason=AT_START, missing=Ending.MISSING, scrollback=True)
@@ -321,7 +324,7 @@ class Rounds:
                     known.look_by(at)
         for key in self._servers.keys() - listed:
             if self._servers[key].process is None:
-                del self._servers[key]
+                self._memory.forget(self._servers.pop(key).server.socket)
 
     def _compare_outlines(self, at: float) -> None:
         for known in list(self._servers.values()):
@@ -459,6 +462,7 @@ class Rounds:
                 del known[id]
         self._glances.forget(goes_on)
         self._thinking.forget(goes_on)
+        self._end_absent(self.world.now(), set())
         self.supervisor.forget(self.world.now() - timedelta(days=self.world.config.retention.runs_days))
 
     def _took_in(self, known: Known, capture: Capture, now: datetime) -> None:
@@ -500,14 +504,18 @@ class Rounds:
 
     def _appeared(self, known: Known, capture: Capture, now: datetime) -> None:
         process = capture.topology.process
+        # One that was there when we last watched is no news.
+        is_new = (known.server.key, process) not in self._before
         known.process = process
         entry = read_entry(process.pid)
         known.program = Program(pid=process.pid, start_ticks=entry.start_ticks) if entry is not None else None
         known.vigil = known.vigil_at = None
         data = {"socket": known.server.socket, "pid": process.pid, "panes": len(capture.topology.panes)}
-        self.supervisor.note(Event(kind=EventKind.SERVER_APPEARED, at=now, server=known.server.key, data=data))
+        if is_new:
+            self.supervisor.note(Event(kind=EventKind.SERVER_APPEARED, at=now, server=known.server.key, data=data))
 
     def _missed(self, known: Known, missed: Missed, at: float) -> None:
+        known.empty = False
         if missed.reason is Miss.EMPTY:
             known.answered(self.world.now())
             known.empty = True

@@ -25,6 +25,7 @@ from perdure.live.deliver import Delivery, Recipient, Result, deliver
 from perdure.live.recognise import next_name
 from perdure.live.typed import last_lines, message
 from perdure.model.process import Process
+from perdure.model.run import number_of
 from perdure.model.screen import Screen, ScreenReading, State
 from perdure.model.secrets import redact_argv
 from perdure.model.user import User
@@ -103,12 +104,18 @@ class Verdict(Struct, frozen=True, kw_only=True):
     is_sure: bool = True
 
 
+#: What a target begins with that is no name: tmux's ids, its special targets, an option.
+_MEANING = "%@$={-+!~"
+
+
 def request(
     name: str | None, cwd: str, *, agent: AgentAdapter | None = None, argv: Sequence[str] = (), prompt: str = ""
 ) -> Request:
     """Return what is to be started. Raises UsageError for what cannot be."""
     if name is not None and (not name.strip() or not name.isprintable() or set(name) & set(":.")):
         raise UsageError(f"{name!r} cannot be a session's name: it must be printable, and hold no colon and no dot.")
+    if name is not None and (name.strip()[0] in _MEANING or number_of(name.strip()) is not None):
+        raise UsageError(f"{name!r} cannot be a session's name: it would be taken for something else's.")
     if any("\0" in word for word in (*argv, cwd)):
         raise UsageError("No word of a command can hold a NUL.")
     if argv and not argv[0]:

@@ -99,6 +99,12 @@ def test_any_name_becomes_a_session_that_can_be_named_or_is_refused(name: str) -
     assert not set(name) & set(":.\n\0")
 
 
+@pytest.mark.parametrize("name", ["%1", "@2", "$3", "r5", "=work", "-dash", "{last}"])
+def test_what_names_something_else_is_no_name(name: str) -> None:
+    with pytest.raises(UsageError, match="something else's"):
+        request(name, "/home/dev")
+
+
 def test_a_command_of_ones_own_is_left_as_it_is_and_the_prompt_typed() -> None:
     asked = request(None, "/home/dev", agent=AGENT, argv=("wrapper", "--x"), prompt="do this now")
     assert (asked.argv, asked.prompt) == (("wrapper", "--x"), "do this now")
