@@ -72,6 +72,10 @@ class Memory:
         """Remember a full reading."""
         self._read[socket] = (now, process, settings)
 
+    def forget(self, socket: str) -> None:
+        """Let go of a server that is gone."""
+        self._read.pop(socket, None)
+
     def add(self, socket: str, settings: Mapping[str, bytes]) -> None:
         """Remember what was read of new ids, without making the rest any fresher."""
         if socket in self._read:
