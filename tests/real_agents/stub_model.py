@@ -58,6 +58,9 @@ class StubModel:
         #: Prompts as they were sent, before what came earlier was taken off.
         self._sent: set[str] = set()
         self._ending = threading.Event()
+        #: How many answers to each prompt are let go that holds its answers back.
+        self._gone = 0
+        self._going = threading.Condition()
         self._server = _Server(("127.0.0.1", port), self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
@@ -85,7 +88,7 @@ class StubModel:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # Answers that are being delayed end now.
-        self._ending.set()
+        self._end()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -95,7 +98,7 @@ class StubModel:
         try:
             self._server.serve_forever()
         except KeyboardInterrupt:
-            self._ending.set()
+            self._end()
         finally:
             self._server.server_close()
 
@@ -103,6 +106,23 @@ class StubModel:
         """Take that long, unless the server is about to end."""
         if seconds > 0:
             self._ending.wait(seconds)
+
+    def let_go(self, count: int) -> None:
+        """Let so many answers go to each prompt that holds them back; 0: none of those that are asked for from now on."""
+        with self._going:
+            self._gone = count
+            self._going.notify_all()
+
+    def wait_to_go(self, answer: Answer) -> None:
+        """Wait until an answer may begin."""
+        with self._going:
+            self._going.wait_for(lambda: answer.held is None or self._gone >= answer.held or self._ending.is_set())
+        self.wait(answer.delay)
+
+    def _end(self) -> None:
+        self._ending.set()
+        with self._going:
+            self._going.notify_all()
 
     def answer(self, path: str, request: Request, body: str) -> Answer:
         """Decide what a request gets, and remember it."""
@@ -121,7 +141,9 @@ class StubModel:
             text = aside if request.schema is None else json.dumps(filled(request.schema, aside))
             return Answer(number=number, text=text, tokens=tokens)
         try:
-            return _obey(parse(request.prompt), request, number, attempt, tokens)
+            orders = parse(request.prompt)
+            answer = _obey(orders, request, number, attempt, tokens)
+            return answer._replace(held=len(request.results) + 1) if orders.hold else answer
         except BadOrder as problem:
             return Answer(number=number, text=f"STUB-BAD-ORDER {number}: {problem}", tokens=tokens)
 
@@ -231,7 +253,8 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.status is not None:
             self._json(protocol.error(answer) if answer.body is None else answer.body, answer.status)
         elif not request.stream:
-            stub.wait(answer.delay + answer.slow)
+            stub.wait_to_go(answer)
+            stub.wait(answer.slow)
             self._json(protocol.whole(answer, request), 200)
         else:
             self._stream(protocol.events(answer, request, self._paced(answer)))
@@ -239,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _paced(self, answer: Answer) -> Iterator[str]:
         """Yield the answer's text piece by piece, as slowly as ordered."""
         parts = pieces(answer.text, answer.slow)
-        self.server.stub.wait(answer.delay)
+        self.server.stub.wait_to_go(answer)
         for part in parts:
             yield part
             self.server.stub.wait(answer.slow / len(parts))

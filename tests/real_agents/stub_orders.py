@@ -4,6 +4,7 @@ Orders stand in double brackets anywhere in a prompt; the rest of the prompt is 
 
     [[say=TEXT]]            answer exactly TEXT; otherwise the answer is "STUB-REPLY <n>: <the prompt>"
     [[delay=SECONDS]]       wait before the first token
+    [[hold]]                wait before each answer until the test lets it go (`StubModel.let_go`)
     [[long=LINES]]          let so many numbered lines follow the answer
     [[slow=SECONDS]]        spread the text over that time
     [[tool=COMMAND]]        call the agent's shell tool; with several, one after the other. Without tools, write it down
@@ -24,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 #: Where an order begins. Only these words: `[[ -f x ]]` in a command is a command.
-_OPENING = re.compile(r"\[\[(say|delay|long|slow|tool|escalate|call|usage|error|body)(?==|\]\])")
+_OPENING = re.compile(r"\[\[(say|delay|hold|long|slow|tool|escalate|call|usage|error|body)(?==|\]\])")
 _NAMED = re.compile(r"\s*([\w.-]+)\s*(.*)", re.DOTALL)
 _STATUS = re.compile(r"(\d{3})(?:\*(\d+))?")
 
@@ -64,6 +65,7 @@ class Orders(NamedTuple):
     said: str
     say: str | None = None
     delay: float = 0.0
+    hold: bool = False
     long: int = 0
     slow: float = 0.0
     calls: tuple[Call, ...] = ()
@@ -114,6 +116,7 @@ def parse(prompt: str) -> Orders:
             said=" ".join("".join(rest).split()),
             say=found.get("say"),
             delay=float(found.get("delay", 0)),
+            hold="hold" in found,
             long=int(found.get("long", 0)),
             slow=float(found.get("slow", 0)),
             calls=tuple(calls),

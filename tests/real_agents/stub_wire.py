@@ -33,6 +33,8 @@ class Answer(NamedTuple):
     tokens: int
     delay: float = 0.0
     slow: float = 0.0
+    #: Which answer to a prompt this is, for one that is held back: 1 is the first.
+    held: int | None = None
     tool: str | None = None
     input: Any = None
     #: An HTTP status instead of an answer, and its body when the order gave one.

@@ -90,6 +90,7 @@ def test_what_nobody_typed_obeys_nothing(ask: Asking, stub: StubModel) -> None:
 
 def test_an_agent_without_tools_has_a_model_of_its_own(ask: Asking) -> None:
     assert ask("hello", tools={}, model=f"stub{TOOLLESS}").text == "STUB-REPLY 1: hello"
+    assert ask("[[tool=ls]] look", tools={}, model=f"stub{TOOLLESS}").text == "```bash\nls\n```\n"
 
 
 @pytest.mark.parametrize(
@@ -177,9 +178,31 @@ def test_an_unknown_path_is_refused(stub: StubModel) -> None:
     assert post(stub, "/v1/other", {})[0] == 404
 
 
-def test_the_end_does_not_wait_for_a_delayed_answer() -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_is_held_back_until_it_is_let_go(stub: StubModel, stream: bool) -> None:
+    got: list[Any] = []
+
+    def ask_and_tell() -> None:
+        for results in ((), ("said",)):
+            asking = Ask("[[hold]] [[tool=ls]] look", results, tools={"bash": {}}, stream=stream)
+            got.append(CLIENTS["chat"].ask(stub, asking))
+
+    thread = threading.Thread(target=ask_and_tell)
+    thread.start()
+    for count in (1, 2):
+        deadline = time.monotonic() + 60
+        while len(stub.seen) < count and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(got) == count - 1
+        stub.let_go(count)
+    thread.join(timeout=60)
+    assert [bool(each.tool) for each in got] == [True, False]
+
+
+@pytest.mark.parametrize("order", ["[[delay=600]]", "[[hold]]"])
+def test_the_end_does_not_wait_for_a_delayed_answer(order: str) -> None:
     with StubModel() as stub:
-        asking = Ask("[[delay=600]] think", stream=True)
+        asking = Ask(f"{order} think", stream=True)
         thread = threading.Thread(target=lambda: CLIENTS["chat"].ask(stub, asking))
         thread.start()
         while not stub.seen:
