@@ -26,6 +26,7 @@ from perdure.model.observation import (
     Watched,
 )
 from perdure.model.run import Confidence, Health, Reason, Run, RunState, Status
+from perdure.model.secrets import redact_text
 from perdure.tmux.assemble import calm_title
 
 __all__ = ["LOST", "STALLED", "Pending", "Track", "Verdict", "advance", "due", "patience", "weigh"]
@@ -112,11 +113,10 @@ def _said(reading: Reading | None) -> object:
 
 
 def _sighted(track: Track, seen: Sighted, now: datetime, events: list[Event]) -> Track:
-    run, title = track.run, calm_title(seen.title)
-    if same_title(run.title, title):
-        # Only what turns or blinks in it is another.
-        title = run.title
-    else:
+    run, title = track.run, track.run.title
+    # Otherwise only what turns or blinks in it is another.
+    if not same_title(run.title, seen.title):
+        title = _to_be_told(seen.title)
         events.append(_event(EventKind.TITLE_CHANGED, run, now, title=title, was=run.title))
     changed: Run = structs.replace(
         run,
@@ -137,7 +137,12 @@ def _sighted(track: Track, seen: Sighted, now: datetime, events: list[Event]) ->
 
 def same_title(known: str, shown: str) -> bool:
     """Whether a title is the one that is known, but for what turns or blinks in it."""
-    return known == shown or _words(calm_title(shown)) == _words(known)
+    return known == shown or _words(_to_be_told(shown)) == _words(known)
+
+
+def _to_be_told(title: str) -> str:
+    """A title as it may be kept and shown: without what turns in it, and without secrets, which people do put there."""
+    return redact_text(calm_title(title))
 
 
 def _words(title: str) -> list[str]:

@@ -794,3 +794,13 @@ def test_a_run_knows_where_it_is() -> None:
     assert PLACE.target == "work:1.0"
     assert Status(state=ATTENTION, reason=DONE, since=at(0)).waits
     assert not Status(state=ATTENTION, reason=STALLED, since=at(0)).waits
+
+
+def test_no_secret_in_a_title_is_kept_or_told() -> None:
+    key = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    track, events = advance(Track(run=a_run()), sighted(f"deploy with {key}"), at(1))
+    assert key not in track.run.title
+    assert [event.kind for event in events] == [EventKind.TITLE_CHANGED]
+    assert key not in str(events[0].data)
+    again, events = advance(track, sighted(f"deploy with {key}"), at(2))
+    assert (again.run.title, events) == (track.run.title, ())
