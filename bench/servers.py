@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -91,7 +92,7 @@ def serve(sandbox: Sandbox, shape: Shape, panes: int, width: int) -> Iterator[Se
     )
     try:
         pane = f"-c {sandbox.environ['HOME']} sh {_fill(sandbox, width)}"
-        _wait(lambda: os.path.exists(server.socket), 0.01, "the server did not start")
+        await_server(server.socket)
         server.tmux("source-file", "-", script=_script(shape, panes, pane))
         _come_to_rest(server)
         yield server
@@ -138,6 +139,17 @@ def _full(look: str, panes: int) -> bool:
     """Every pane is there and has printed all its lines: those that scrolled out and those on the screen."""
     rows = [line.split() for line in look.splitlines()]
     return len(rows) == panes and all(int(history) + int(height) > LINES for _, history, height, *_ in rows)
+
+
+def await_server(path: str) -> None:
+    """Wait until a server listens on a socket: its file is there a moment before."""
+    _wait(lambda: listens(path), 0.01, "the server did not start")
+
+
+def listens(path: str) -> bool:
+    """Say whether a server listens; as after a crash, the file of one that has ended is still there."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(path) == 0
 
 
 def _wait(condition: Callable[[], bool], pause: float, otherwise: str) -> None:

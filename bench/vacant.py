@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from msgspec import Struct
 
 from bench.measures import cold
 from bench.sandbox import PATIENCE, BenchFailed, Sandbox, run
-from bench.servers import Server, Shape
+from bench.servers import Server, Shape, listens
 from bench.timing import timed
 
 _PANES = "#{session_name} #{window_index} #{pane_index} #{pane_width}x#{pane_height} #{pane_current_path}"
@@ -68,7 +67,7 @@ def _panes(server: Server) -> str:
 
 
 def _end(server: Server) -> None:
-    if not _answers(server):
+    if not listens(server.socket):
         return
     pids = server.tmux("list-panes", "-a", "-F", "#{pid}\n#{pane_pid}").split()
     server.tmux("kill-server")
@@ -77,12 +76,6 @@ def _end(server: Server) -> None:
         if time.monotonic() > deadline:
             raise BenchFailed(f"the server on {server.socket} did not end")
         time.sleep(0.02)
-
-
-def _answers(server: Server) -> bool:
-    """Say whether a server listens; as after a crash, the file of one that has ended is still there."""
-    with socket.socket(socket.AF_UNIX) as client:
-        return client.connect_ex(server.socket) == 0
 
 
 def _running(server: Server, pids: list[str]) -> bool:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from bench.crowd import Pane, switch
-from bench.sandbox import PATIENCE, BenchFailed, Sandbox
-from bench.servers import Server
+from bench.sandbox import BenchFailed, Sandbox
+from bench.servers import Server, await_server
 from bench.timing import Timing
 from bench.watching import Follower, IsIt, Watcher
 from perdure.model.event import Event, EventKind
@@ -33,7 +33,6 @@ NAME_KEPT = "window renamed -> store"
 _PAUSES = (0.2, 0.8)
 #: Servers are killed once for so many other changes, since each has to be started first.
 _PER_SERVER = 5
-_HOME = "HOME"
 
 
 class _Stage(Struct, kw_only=True):
@@ -140,13 +139,13 @@ def _windows(stage: _Stage, _: Sandbox) -> dict[str, list[float]]:
 def _servers(stage: _Stage, sandbox: Sandbox) -> dict[str, list[float]]:
     """Start small servers beside the large one, and kill each with -9."""
     taken: list[float] = []
-    folder, home = os.path.dirname(stage.server.socket), sandbox.environ[_HOME]
+    folder, home = os.path.dirname(stage.server.socket), sandbox.environ["HOME"]
     for number in range(max(1, stage.samples // _PER_SERVER)):
         socket = os.path.join(folder, f"small{number}")
         argv = ["tmux", "-D", "-f", "/dev/null", "-S", socket]
         process = subprocess.Popen(argv, env=stage.server.environ, cwd="/", start_new_session=True)
         try:
-            _await_socket(socket)
+            await_server(socket)
             small = Server(panes=1, socket=socket, environ=stage.server.environ)
             stage.follower.delay(
                 lambda: small.tmux("new-session", "-d", "-s", "a", "-n", "a", "-c", home),  # noqa: B023
@@ -159,14 +158,6 @@ def _servers(stage: _Stage, sandbox: Sandbox) -> dict[str, list[float]]:
             process.wait()
             os.unlink(socket)
     return {SERVER_KILLED: taken}
-
-
-def _await_socket(path: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not os.path.exists(path):
-        if time.monotonic() > deadline:
-            raise BenchFailed("a small server did not start")
-        time.sleep(0.01)
 
 
 def _killed(run: Run) -> Callable[[], None]:
