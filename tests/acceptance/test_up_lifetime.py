@@ -213,6 +213,24 @@ def test_a_store_that_is_repaired_under_it(perdure: Perdure, tmux: TmuxServer, p
     assert is_whole(perdure)
 
 
+def test_a_store_that_is_taken_away_under_it(perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome) -> None:
+    _session(tmux)
+    with watching(perdure) as watcher:
+        watcher.await_state("work:0.0", "idle")
+        before = watcher.last()
+        for name in os.listdir(private_home.state):
+            if name.startswith("perdure.db"):
+                os.rename(os.path.join(private_home.state, name), os.path.join(private_home.home, name))
+        tmux.run("new-window", "-d", "-t", "work", "-n", "two", _SHELL)
+        made = watcher.await_run("work:1.0")
+        created = watcher.await_event(EventKind.RUN_CREATED, lambda each: each.event.run == made.id)
+        # Numbers go on in the new one, and it has everybody who is there.
+        assert created.seq > before
+        assert made.id not in ("r1",)
+        assert {run.place.target for run in stored_runs().values()} == {"work:0.0", "work:1.0"}
+    assert is_whole(perdure)
+
+
 def _spoil(path: str) -> None:
     """Break the database in the middle, as a disk does."""
     with open(path, "r+b") as file:

@@ -10,6 +10,7 @@ import pytest
 
 from perdure.model.event import EventKind
 from perdure.model.run import Run
+from tests.acceptance.guests import descendants
 from tests.acceptance.kit import configure, is_whole, snapshot, wait_for
 from tests.acceptance.restoring import restored
 from tests.acceptance.simulants import Simulants, starts
@@ -202,6 +203,36 @@ def test_a_server_that_dies_is_brought_back_at_once(
         after = _in(watcher, "work:0.0")
         assert _conversation(after) == _conversation(before)
         watcher.wait_for(lambda: {run.place.target: run.id for run in watcher.runs()} == ids, "the same ids")
+        # The session a restore speaks through is nobody's run.
+        assert {each.event.run for each in watcher.events(0, EventKind.RUN_CREATED)} == set(ids.values())
+
+
+def test_it_ends_also_while_something_is_brought_back(
+    perdure: Perdure, tmux: TmuxServer, simulants: Simulants, private_home: PrivateHome
+) -> None:
+    configure(private_home, "[live]\nrestore = true\n")
+    _agent(tmux, simulants, "work", "--boot", "3", "hello")
+    with watching(perdure) as watcher:
+        conversation = _conversation(_in(watcher, "work:0.0"))
+        watcher.wait_for(lambda: conversation in _saved(perdure), "the conversation to be saved")
+        tmux.kill9()
+        watcher.wait_for(lambda: starts(simulants.records()) == {conversation: 2}, "the agent to be started again")
+        restoring = [pid for pid in descendants(watcher.pid) if "restore" in _words(pid)]
+        assert restoring
+        assert watcher.end() == 0
+        assert not any("restore" in _words(pid) for pid in restoring)
+        assert "Traceback" not in watcher.log
+    # What was begun is gone on with.
+    with watching(perdure) as watcher:
+        assert _conversation(_in(watcher, "work:0.0")) == conversation
+
+
+def _words(pid: int) -> list[str]:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().decode(errors="replace").split("\0")
+    except OSError:
+        return []
 
 
 def test_several_servers_that_die_at_once_are_all_brought_back(

@@ -134,9 +134,12 @@ class Keeping:
         """Said once, until everything can be done again."""
         if not self._fails:
             log.warning("what happens is kept in memory until the store can be used again: %s", why)
+        is_waited_for = bool(self._fails) and at < self._again_at
         self._fails.add(work)
-        self._failures += 1
-        self._again_at = at + min(AGAIN * 2 ** min(self._failures - 1, 10), AGAIN_AT_MOST)
+        if not is_waited_for:
+            # Not at every failure: what fails again and again meanwhile would put it off for ever.
+            self._failures += 1
+            self._again_at = at + min(AGAIN * 2 ** min(self._failures - 1, 10), AGAIN_AT_MOST)
 
     def _succeeded(self, work: Work) -> None:
         if work in self._fails:

@@ -448,7 +448,7 @@ class Rounds:
         new_ids = partial(self._keeping.new_ids, at=at)
         left = self.supervisor.discover(shown, new_ids, now, reason=reason, missing=missing)
         for capture in captures if left else ():
-            self._servers[capture.server.key].look_by(at + RETRY)
+            self._servers[capture.server.key].look_by(max(at + RETRY, self._keeping.next()))
 
     def _forget(self) -> None:
         """Let go of what is known of runs that are over."""

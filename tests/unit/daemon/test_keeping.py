@@ -209,6 +209,18 @@ def test_a_save_that_fails_has_the_store_opened_again_and_keeps_nothing_from_bei
     assert disk.connections == 2
 
 
+def test_what_fails_meanwhile_does_not_put_it_off(keeping: Keeping, disk: Disk) -> None:
+    disk.good_from = 2
+    failed = SaveResult(user="dev", uid=1000, socket="/tmp/s", result="failed", reason="store", message="no")
+    keeping.saved([failed], 1.0)
+    again = keeping.next()
+    for number in range(5):
+        keeping.saved([failed], 1.0 + number / 10)
+        keeping.record(Supervisor(), 1.0 + number / 10)
+    assert keeping.next() == again
+    assert keeping.mend(again, NOON)
+
+
 @given(st.lists(st.booleans(), max_size=60))
 def test_it_is_tried_again_and_again_but_never_late(fulls: list[bool]) -> None:
     logging.disable(logging.CRITICAL)
