@@ -118,11 +118,12 @@ class Known(Struct, kw_only=True):
         self.look_by(at + AFTER_END)
 
     def did_not_answer(self, at: float) -> None:
-        """Count a failure, and have it asked again."""
+        """Count a failure, and have it asked again, once, instead of whenever it was to be looked at."""
         if not self.is_asleep(at):
             self.failed_at, self.done_by_then = at, switches(self.program.pid) if self.program else None
         self.failures += 1
         # One that never answered may be no tmux at all, and nothing tells when it wakes.
+        self.looks = []
         self.look_by(at + min(RETRY * self.failures**2, RETRY_AT_MOST if self.process is not None else ASLEEP))
 
     def is_asleep(self, at: float) -> bool:

@@ -123,6 +123,18 @@ def test_the_longer_it_does_not_answer_the_later_it_is_asked() -> None:
     assert waits[-1] == ASLEEP
 
 
+def test_one_that_does_not_answer_is_asked_again_once_whatever_else_was_to_be_looked_at() -> None:
+    known = _known()
+    for wait in (0.0, 0.3, 1.0, 3.0):
+        known.look_by(wait)
+    known.did_not_answer(0.0)
+    known.did_not_answer(0.3)
+    assert len(known.looks) == 1
+    # What is noticed meanwhile still counts.
+    known.look_by(0.4)
+    assert known.next_look() == 0.4
+
+
 @pytest.fixture
 def sleeper() -> Iterator[Program]:
     """A process that does nothing at all."""
