@@ -461,6 +461,7 @@ class ChatStore(Protocol):
     ) -> tuple[Found, ...]:
         """Return the turns that best match, of everything that was said by now; those that were taken back not.
 
+        Of very many that match, the best of the latest are meant: of the chats that were begun last.
         The query is words, "phrases", beginnings*, alternatives with OR, and -words that are not to be there; anything
         else in it is taken for words. Raises `UsageError` when there is no word in it.
         """

@@ -64,7 +64,7 @@ def _for_psycopg(match: re.Match[str]) -> str:
     return match[0].replace("%", "%%")
 
 
-def with_list(sql: str, name: str, values: Sequence[str]) -> tuple[str, dict[str, Value]]:
+def with_list(sql: str, name: str, values: Sequence[str | int]) -> tuple[str, dict[str, Value]]:
     """Return `sql` with the one parameter `:name` made as many as there are values, and those parameters."""
     parameters: dict[str, Value] = {f"{name}_{index}": value for index, value in enumerate(values)}
     return sql.replace(f":{name}", ", ".join(f":{key}" for key in parameters)), parameters

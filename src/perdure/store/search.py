@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -15,13 +15,17 @@ from perdure.store import words
 from perdure.store.chat_rows import SPAN, damaged_chat, plain, texts_of, turn_from
 from perdure.store.driver import Driver, Row, Value, with_list
 from perdure.store.pooled import Pooled
-from perdure.store.rows import UNREADABLE, moment_of, stamp
+from perdure.store.rows import UNREADABLE, stamp
 from perdure.store.turns import Turns
 
 #: How many turns are indexed in one transaction, and how long, in seconds, they may gather before that.
 _AT_ONCE, _GATHERING = 200, 0.3
-#: Before and after every stamp.
-_EVER, _NEVER = "", "~"
+#: Before and after every stamp, and behind every id.
+_EVER, _NEVER, _LAST = "", "~", (1 << 63) - 1
+#: Of how many turns that match, the latest, the best are chosen; and how many bytes one may have to be read for it.
+_MATCHES, _LONG = 400, 64 << 10
+#: How many chats are searched one by one.
+_FEW = 100
 
 
 class _Stretch(Struct):
@@ -59,21 +63,28 @@ class Search(Turns):
         limit: int = 20,
     ) -> tuple[Found, ...]:
         asked = words.wanted(query)
-        sql, parameters = with_list(self._dialect("search_turns"), "reaches", sorted(reaches or ("",)))
-        parameters |= {
-            "everywhere": int(reaches is None),
+        terms = [term for group in asked.groups for term in group]
+        whose: dict[str, Value] = {
+            "everybody": int(reaches is None),
             "owner": owner,
             "platform": None if platform is None else plain(platform),
             "participant": None if participant is None else plain(participant),
-            "chat": chat,
+        }
+        which: dict[str, Value] = {
             "role": None if role is None else plain(role),
             "since": _EVER if since is None else stamp(since),
             "until": _NEVER if until is None else stamp(until),
-            "limit": max(0, limit),
             "query": asked.for_fts5 if self.driver.dialect == "sqlite" else asked.for_tsquery,
         }
-        terms = [term for group in asked.groups for term in group]
-        return tuple(_found(row, terms) for row in self._searched(sql, parameters))
+        self._whole_index()
+        try:
+            matches = self._matches(chat, sorted(reaches or ("",)), whose, which)
+        except errors.StoreDamaged:
+            # The index alone can be made anew from what was said; if it is more than that, this meets it again.
+            self.rebuild_index()
+            self._whole_index()
+            matches = self._matches(chat, sorted(reaches or ("",)), whose, which)
+        return self._best(matches, terms, max(0, limit))
 
     def index_turns(self, limit: int = _AT_ONCE) -> bool:
         with self._indexing:
@@ -129,19 +140,67 @@ class Search(Turns):
                     has_indexed = True
         self._indexer = None
 
-    def _searched(self, sql: str, parameters: dict[str, Value]) -> list[Row]:
-        try:
-            self._index_all()
-            return self.driver.fetch(sql, **parameters)
-        except errors.StoreDamaged:
-            # The index alone can be made anew from what was said; if it is more than that, this meets it again.
-            self.rebuild_index()
-            self._index_all()
-            return self.driver.fetch(sql, **parameters)
+    def _matches(
+        self, chat: str | None, reaches: Sequence[str], whose: dict[str, Value], which: dict[str, Value]
+    ) -> list[Row]:
+        """The ids of the latest turns that match, and how long they are."""
+        sql, listed = with_list(self._dialect("matches"), "reaches", reaches)
+        among: dict[str, Value] = {**listed, **whose, **which}
+        numbers = self._numbers(chat, reaches, whose)
+        if numbers is None:
+            is_all = whose["everybody"] and whose["platform"] is None and whose["participant"] is None
+            return self.driver.fetch(sql, low=0, high=_LAST, everywhere=int(bool(is_all)), limit=_MATCHES, **among)
+        found: list[Row] = []
+        for number in numbers:
+            left = _MATCHES - len(found)
+            if left <= 0:
+                break
+            low, high = number * SPAN, (number + 1) * SPAN
+            found += self.driver.fetch(sql, low=low, high=high, everywhere=1, limit=left, **among)
+        return found
 
-    def _index_all(self) -> None:
-        while self.index_turns():
-            continue
+    def _numbers(self, chat: str | None, reaches: Sequence[str], whose: dict[str, Value]) -> list[int] | None:
+        """The chats to be searched one by one, when there are few of them: then others' words cost nothing.
+
+        None for any number of them. PostgreSQL would go through others' words for each of them.
+        """
+        if chat is None and self.driver.dialect != "sqlite":
+            return None
+        if chat is None and whose["everybody"] and whose["platform"] is None and whose["participant"] is None:
+            return None
+        sql, listed = with_list(self.sql["numbers_in_reach"], "reaches", reaches)
+        rows = self.driver.fetch(sql, chat=chat, limit=_FEW + 1, **listed, **whose)
+        return [row[0] for row in rows] if len(rows) <= _FEW else None
+
+    def _best(self, matches: Sequence[Row], terms: Sequence[words.Term], limit: int) -> tuple[Found, ...]:
+        """The best of the turns that match. Very long ones are not read for it, and count as saying each word once."""
+        short = self._read([id for id, size in matches if size <= _LONG])
+        texts = {id: text_of(turn) for id, (_, _, turn) in short.items()}
+        weights = words.weights([texts.get(id) for id, _ in matches], terms)
+        ranked = sorted(zip(weights, (id for id, _ in matches), strict=True), reverse=True)[:limit]
+        there = short | self._read([id for _, id in ranked if id not in short])
+        return tuple(_found(*there[id], terms) for _, id in ranked if id in there)
+
+    def _read(self, ids: Sequence[int]) -> dict[int, tuple[str, str | None, Turn]]:
+        """The turns of some ids, with the id and the title of their chats; those that went meanwhile are left out."""
+        found: dict[int, tuple[str, str | None, Turn]] = {}
+        for start in range(0, len(ids), _AT_ONCE):
+            sql, parameters = with_list(self.sql["found_turns"], "ids", ids[start : start + _AT_ONCE])
+            for chat, title, number, *row in self.driver.fetch(sql, **parameters):
+                try:
+                    found[row[0]] = chat, title, turn_from(chat, number, tuple(row))
+                except UNREADABLE as error:
+                    raise damaged_chat(chat) from error
+        return found
+
+    def _whole_index(self) -> None:
+        try:
+            while self.index_turns():
+                continue
+        except errors.StoreDamaged:
+            self.rebuild_index()
+            while self.index_turns():
+                continue
 
     def _make_index(self) -> None:
         if not self._has_index:
@@ -190,19 +249,6 @@ def text_of(turn: Turn) -> str:
     return "\n".join(filter(None, (*texts_of(turn.content), turn.tool_name, *texts_of(turn.tool_calls))))
 
 
-def _found(row: Row, terms: list[words.Term]) -> Found:
-    chat, title, number, *rest = row
-    try:
-        turn = turn_from(chat, number, tuple(rest))
-    except UNREADABLE as error:
-        raise damaged_chat(chat) from error
+def _found(chat: str, title: str | None, turn: Turn, terms: Sequence[words.Term]) -> Found:
     text, marks = words.snippet(text_of(turn), terms)
-    return Found(
-        chat=chat,
-        position=turn.position,
-        role=turn.role,
-        at=moment_of(rest[2]),
-        title=title,
-        snippet=text,
-        marks=marks,
-    )
+    return Found(chat=chat, position=turn.position, role=turn.role, at=turn.at, title=title, snippet=text, marks=marks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from math import log
 
 from msgspec import Struct
 
@@ -20,6 +21,8 @@ _LONGEST = 100
 _MOST_WORDS = 64
 _QUERY_LENGTH = 2048
 _AROUND = 80
+#: Of a text that is too long to be read, in words.
+_UNKNOWN_LENGTH = 10_000
 #: How much of a turn can be searched: more does not fit into a row of PostgreSQL's.
 SEARCHABLE = 250_000
 
@@ -102,6 +105,36 @@ def for_tsvector(text: str) -> str:
         else:
             places.setdefault(word, [])
     return " ".join(f"'{word}':{','.join(map(str, found))}" if found else f"'{word}'" for word, found in places.items())
+
+
+def weights(texts: Sequence[str | None], terms: Sequence[Term]) -> list[float]:
+    """Return how well each of some texts, all of which match, answers to what was asked for (BM25).
+
+    How rare a word is, is taken from these texts alone. One that is not known counts as a long one that says each once.
+    """
+    said = [None if text is None else list(words_of(text[:SEARCHABLE])) for text in texts]
+    counts = [[1 if each is None else _count(each, term) for term in terms] for each in said]
+    lengths = [_UNKNOWN_LENGTH if each is None else len(each) for each in said]
+    usual = sum(lengths) / len(lengths) if lengths else 1.0
+    having = [sum(1 for row in counts if row[place]) for place in range(len(terms))]
+    rarity = [log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for n in having]
+    return [
+        sum(rare * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / usual)) for rare, n in zip(rarity, row, strict=True))
+        for row, length in zip(counts, lengths, strict=True)
+    ]
+
+
+def _count(said: Sequence[str], term: Term) -> int:
+    if len(term.words) == 1 and not term.prefix:
+        return said.count(term.words[0])
+    *before, last = term.words
+    width = len(term.words)
+    return sum(
+        1
+        for end in range(width - 1, len(said))
+        if (said[end].startswith(last) if term.prefix else said[end] == last)
+        and list(said[end - width + 1 : end]) == before
+    )
 
 
 def snippet(text: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[int, int], ...]]:

@@ -29,46 +29,48 @@ INSERT INTO turn_words (turn_words, rowid, words) VALUES ('delete', :id, :words)
 -- Let a turn be found no more.
 DELETE FROM turn_words WHERE id = :id
 
--- name: search_turns_sqlite
--- Turns by their words, the best first.
-SELECT chats.id, chats.title, chats.number, turns.id, turns.role, turns.at, turns.hidden, turns.seal, turns.body
-FROM (
-    SELECT turn_words.rowid AS id, turn_words.rank AS weight FROM turn_words
-    JOIN turns ON turns.id = turn_words.rowid
-    JOIN chats ON chats.number = turn_words.rowid >> 32
-    WHERE turn_words MATCH :query AND turns.hidden = 0
-    AND turns.at >= :since AND turns.at < :until
-    AND (CAST(:role AS TEXT) IS NULL OR turns.role = :role)
-    AND (CAST(:platform AS TEXT) IS NULL OR chats.platform = :platform)
-    AND (CAST(:participant AS TEXT) IS NULL OR chats.participant = :participant)
-    AND (CAST(:chat AS TEXT) IS NULL OR chats.id = :chat)
-    AND (
-        :everywhere = 1 OR chats.reach IN (:reaches)
-        OR chats.number IN (SELECT chat FROM chat_grants WHERE owner = :owner)
-    )
-    ORDER BY turn_words.rank LIMIT :limit
-) AS hits
-JOIN turns ON turns.id = hits.id JOIN chats ON chats.number = hits.id >> 32
-ORDER BY hits.weight, hits.id DESC
+-- name: numbers_in_reach
+-- The numbers of the chats that are searched, the latest first.
+SELECT number FROM chats
+WHERE (CAST(:platform AS TEXT) IS NULL OR platform = :platform)
+AND (CAST(:participant AS TEXT) IS NULL OR participant = :participant)
+AND (CAST(:chat AS TEXT) IS NULL OR id = :chat)
+AND (:everybody = 1 OR reach IN (:reaches) OR number IN (SELECT chat FROM chat_grants WHERE owner = :owner))
+ORDER BY number DESC LIMIT :limit
 
--- name: search_turns_postgres
--- Turns by their words, the best first.
-SELECT chats.id, chats.title, chats.number, turns.id, turns.role, turns.at, turns.hidden, turns.seal, turns.body
-FROM (
-    SELECT turn_words.id, -ts_rank(turn_words.words, CAST(:query AS TSQUERY)) AS weight FROM turn_words
-    JOIN turns ON turns.id = turn_words.id
-    JOIN chats ON chats.number = turn_words.id >> 32
-    WHERE turn_words.words @@ CAST(:query AS TSQUERY) AND turns.hidden = 0
-    AND turns.at >= :since AND turns.at < :until
-    AND (CAST(:role AS TEXT) IS NULL OR turns.role = :role)
-    AND (CAST(:platform AS TEXT) IS NULL OR chats.platform = :platform)
-    AND (CAST(:participant AS TEXT) IS NULL OR chats.participant = :participant)
-    AND (CAST(:chat AS TEXT) IS NULL OR chats.id = :chat)
-    AND (
-        :everywhere = 1 OR chats.reach IN (:reaches)
-        OR chats.number IN (SELECT chat FROM chat_grants WHERE owner = :owner)
+-- name: matches_sqlite
+-- The latest turns with some words, and how long they are.
+SELECT turns.id, length(turns.body) FROM turn_words JOIN turns ON turns.id = turn_words.rowid
+WHERE turn_words MATCH :query AND turn_words.rowid >= :low AND turn_words.rowid < :high
+AND turns.hidden = 0 AND turns.at >= :since AND turns.at < :until
+AND (CAST(:role AS TEXT) IS NULL OR turns.role = :role)
+AND (
+    :everywhere = 1 OR turn_words.rowid >> 32 IN (
+        SELECT number FROM chats
+        WHERE (CAST(:platform AS TEXT) IS NULL OR platform = :platform)
+        AND (CAST(:participant AS TEXT) IS NULL OR participant = :participant)
+        AND (:everybody = 1 OR reach IN (:reaches) OR number IN (SELECT chat FROM chat_grants WHERE owner = :owner))
     )
-    ORDER BY weight, turn_words.id DESC LIMIT :limit
-) AS hits
-JOIN turns ON turns.id = hits.id JOIN chats ON chats.number = hits.id >> 32
-ORDER BY hits.weight, hits.id DESC
+)
+ORDER BY turn_words.rowid DESC LIMIT :limit
+
+-- name: matches_postgres
+-- The latest turns with some words, and how long they are.
+SELECT turns.id, length(turns.body) FROM turn_words JOIN turns ON turns.id = turn_words.id
+WHERE turn_words.words @@ CAST(:query AS TSQUERY) AND turn_words.id >= :low AND turn_words.id < :high
+AND turns.hidden = 0 AND turns.at >= :since AND turns.at < :until
+AND (CAST(:role AS TEXT) IS NULL OR turns.role = :role)
+AND (
+    :everywhere = 1 OR turn_words.id >> 32 IN (
+        SELECT number FROM chats
+        WHERE (CAST(:platform AS TEXT) IS NULL OR platform = :platform)
+        AND (CAST(:participant AS TEXT) IS NULL OR participant = :participant)
+        AND (:everybody = 1 OR reach IN (:reaches) OR number IN (SELECT chat FROM chat_grants WHERE owner = :owner))
+    )
+)
+ORDER BY turn_words.id DESC LIMIT :limit
+
+-- name: found_turns
+-- Turns by their ids, with whose they are.
+SELECT chats.id, chats.title, chats.number, turns.id, turns.role, turns.at, turns.hidden, turns.seal, turns.body
+FROM turns JOIN chats ON chats.number = turns.id >> 32 WHERE turns.id IN (:ids)
