@@ -5,23 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from perdure.agents.simulant import Simulant
 from perdure.daemon import daemon as module
+from perdure.daemon import rounds as rounds_module
 from perdure.daemon.daemon import Daemon
 from perdure.daemon.rounds import Rounds
+from perdure.host.demise import Demise, DemiseKind
+from perdure.host.run import Ran
 from perdure.host.watch import Watch, watch
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.run import Health, Run
+from tests.acceptance.kit import configure
 from tests.acceptance.simulants import Simulants
 from tests.builders import NOON
 from tests.conftest import PrivateHome
 from tests.integration.watching_here import await_run, events_of, runs_of, watching_here
-from tests.tmux_server import TmuxServer
+from tests.tmux_server import PATIENCE, TmuxServer
 
 _SHELL = "/bin/sh"
 
@@ -209,6 +213,49 @@ def test_a_round_that_breaks_is_said_once_and_everything_is_looked_at_again(
     asyncio.run(goes_on())
     said = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
     assert said == ["a round failed: something nobody has thought of"]
+
+
+def test_where_the_kernel_does_not_tell_how_a_server_ended(
+    tmux: TmuxServer, private_home: PrivateHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that ended in good order has removed its socket, and is not brought back against the will of whoever ended it."""
+    unknown = Demise(kind=DemiseKind.UNKNOWN, sentence="Nobody knows.", detail={})
+    monkeypatch.setattr(rounds_module, "cause", lambda vigil, how: unknown)
+    configure(private_home, "[live]\nrestore = true\n")
+    simulants = Simulants(private_home)
+    brought_back: list[Sequence[str]] = []
+
+    async def bring_back(words: Sequence[str], **_: object) -> Ran:
+        brought_back.append(words)
+        return Ran(0, b"", "")
+
+    monkeypatch.setattr(module, "run_aside", bring_back)
+
+    async def end_and_die() -> None:
+        async with watching_here() as daemon:
+            _session(tmux, "work")
+            _type(tmux, "work", f"{simulants.path} hello")
+            await await_run(daemon, "work:0.0", _is("attention(done)", "idle"))
+            await await_run(daemon, "work:0.0", lambda run: run.program is not None)
+            tmux.run("kill-session", "-t", "work")
+            await _await_event(daemon, EventKind.SERVER_DIED, 1)
+            _session(tmux, "work")
+            _type(tmux, "work", f"{simulants.path} hello")
+            await await_run(daemon, "work:0.0", lambda run: run.program is not None and bool(run.identity))
+            assert brought_back == []
+            tmux.kill9()
+            await _await_event(daemon, EventKind.SERVER_DIED, 2)
+            await _await_event(daemon, EventKind.RESTORED, 1)
+            assert len(brought_back) == 1
+
+    asyncio.run(end_and_die())
+    simulants.end_all()
+
+
+async def _await_event(daemon: Daemon, kind: EventKind, count: int) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while [each.event.kind for each in await events_of(daemon)].count(kind) < count:
+            await asyncio.sleep(0.05)
 
 
 def test_nothing_is_watched_any_more_for_runs_that_are_gone(tmux: TmuxServer, private_home: PrivateHome) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,7 +17,7 @@ from perdure.daemon.thinking import Thinking
 from perdure.daemon.watched import Programs, paths_of
 from perdure.daemon.world import World
 from perdure.errors import ConfigError
-from perdure.host.demise import DemiseKind, Vigil, cause
+from perdure.host.demise import Demise, DemiseKind, Vigil, cause
 from perdure.host.exits import Exit
 from perdure.host.processes import is_alive, read_entry
 from perdure.live.lifetimes import AT_START, NOTICED
@@ -26,6 +27,7 @@ from perdure.model.observation import Ended, Ending
 from perdure.model.run import Health, Program, Run, RunState
 from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture, Miss, Missed
+from perdure.model.text import encode
 from perdure.snapshots.ask import ask
 from perdure.snapshots.capture import Memory
 from perdure.snapshots.identify import Seen
@@ -295,9 +297,7 @@ class Rounds:
         known.ended()
         # Another may be listening there already.
         known.look_by(self.world.ticking() + 0.2)
-        # What ended in good order was ended by somebody: they would not get rid of it.
-        was_wanted = demise is not None and demise.kind is DemiseKind.EXITED and demise.detail.get("exit_status") == 0
-        if self.world.config.live.restore and agents and not was_wanted:
+        if self.world.config.live.restore and agents and not _was_told_to(demise, known.server):
             self.to_restore.append(known.server)
 
     # Which servers there are
@@ -572,6 +572,14 @@ class Rounds:
         if due is not None:
             times.append(at + max(0.0, (due - self.world.now()) / timedelta(seconds=1)))
         return min(times)
+
+
+def _was_told_to(demise: Demise | None, server: Server) -> bool:
+    """Return whether a server ended because somebody wanted it to, or its last session: they would not get rid of it."""
+    if demise is None or demise.kind is DemiseKind.UNKNOWN:
+        # In good order it takes its socket with it.
+        return not os.path.lexists(encode(server.socket))
+    return demise.kind is DemiseKind.EXITED and demise.detail.get("exit_status") == 0
 
 
 def _lives(program: Program) -> bool:

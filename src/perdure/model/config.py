@@ -75,7 +75,7 @@ class RestoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class LiveConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `perdure up` does besides watching."""
 
-    #: Whether a server that died is brought back at once.
+    #: Whether a server that died is brought back at once, unless it ended in good order.
     restore: bool = False
 
 
