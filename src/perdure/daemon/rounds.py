@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -27,7 +26,6 @@ from perdure.model.observation import Ended, Ending
 from perdure.model.run import Health, Program, Run, RunState
 from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture, Miss, Missed
-from perdure.model.text import encode
 from perdure.snapshots.ask import ask
 from perdure.snapshots.capture import Memory
 from perdure.snapshots.identify import Seen
@@ -297,7 +295,7 @@ class Rounds:
         known.ended()
         # Another may be listening there already.
         known.look_by(self.world.ticking() + 0.2)
-        if self.world.config.live.restore and agents and not _was_told_to(demise, known.server):
+        if self.world.config.live.restore and agents and not _was_told_to(demise):
             self.to_restore.append(known.server)
 
     # Which servers there are
@@ -574,12 +572,12 @@ class Rounds:
         return min(times)
 
 
-def _was_told_to(demise: Demise | None, server: Server) -> bool:
-    """Return whether a server ended because somebody wanted it to, or its last session: they would not get rid of it."""
-    if demise is None or demise.kind is DemiseKind.UNKNOWN:
-        # In good order it takes its socket with it.
-        return not os.path.lexists(encode(server.socket))
-    return demise.kind is DemiseKind.EXITED and demise.detail.get("exit_status") == 0
+def _was_told_to(demise: Demise | None) -> bool:
+    """Return whether a server is known to have ended because somebody ended it, or its last session.
+
+    Where the kernel does not tell it is taken for an accident: what comes back can be ended again, what does not is lost.
+    """
+    return demise is not None and demise.kind is DemiseKind.EXITED and demise.detail.get("exit_status") == 0
 
 
 def _lives(program: Program) -> bool:
