@@ -25,7 +25,8 @@ _HINT = re.compile(
 )
 _TOOK = re.compile(r"  ⏱ [\d.hms ]+")
 _GAP = re.compile(r" \S  (?=\S)")
-_SPINNER = re.compile(r"[◒◐◓◑]  \S")
+#: What it begins as it starts, nobody has asked for.
+_SPINNER = re.compile(r"[◒◐◓◑]  (?!starting \d+ extensions: )\S")
 _LONGEST_QUESTION = 6
 _RETRY = "Please retry if you think this is a transient or recoverable error"
 
