@@ -83,14 +83,11 @@ class Pooled:
             return
         driver = self._take()
         self._mine.driver = driver
-        is_usable = False
+        is_usable = True
         try:
             yield driver
-            is_usable = True
         except errors.StoreUnusable:
-            raise
-        except BaseException:
-            is_usable = True
+            is_usable = False
             raise
         finally:
             self._mine.driver = None

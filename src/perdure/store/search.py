@@ -116,7 +116,8 @@ class Search(Turns):
 
     def wake_indexer(self) -> None:
         """Have what was appended indexed soon, where threads are allowed."""
-        if not self._may_start or self._indexer is not None:
+        # One that was at work in a parent process is not alive here.
+        if not self._may_start or (self._indexer is not None and self._indexer.is_alive()):
             return
         self._indexer = threading.Thread(target=self._index_on, name="perdure-index", daemon=True)
         self._indexer.start()

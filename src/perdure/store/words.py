@@ -115,7 +115,7 @@ def weights(texts: Sequence[str | None], terms: Sequence[Term]) -> list[float]:
     said = [None if text is None else list(words_of(text[:SEARCHABLE])) for text in texts]
     counts = [[1 if each is None else _count(each, term) for term in terms] for each in said]
     lengths = [_UNKNOWN_LENGTH if each is None else len(each) for each in said]
-    usual = sum(lengths) / len(lengths) if lengths else 1.0
+    usual = max(1.0, sum(lengths) / max(1, len(lengths)))
     having = [sum(1 for row in counts if row[place]) for place in range(len(terms))]
     rarity = [log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for n in having]
     return [

@@ -80,6 +80,16 @@ def test_ten_megabytes_in_a_turn(book: ChatBook) -> None:
     assert len(book.search_turns("0123456789*")) == 1
 
 
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_a_hundred_thousand_turns_in_a_chat(book: ChatBook) -> None:
+    for start in range(0, 100_000, 20_000):
+        book.append_turns("c1", [a_turn(number) for number in range(start, start + 20_000)], at(0))
+    assert book.append_turns("c1", [a_turn("last")], at(0), expect=100_001) == 100_001
+    assert [turn.content for turn in book.load_turns("c1", start=99_999).turns] == [99_998, 99_999, "last"]
+    assert len(book.load_turns("c1").turns) == book.get_chat("c1").turns == 100_001
+    assert book.undo_turns("c1", 100, at(0)).position == 99_902
+
+
 def test_a_writer_that_expects_another_position_writes_nothing(book: ChatBook) -> None:
     book.append_turns("c1", [a_turn("a")], at(0), expect=1)
     with pytest.raises(errors.Conflict) as caught:
