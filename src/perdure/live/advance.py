@@ -176,7 +176,7 @@ def _told(track: Track, now: datetime, events: list[Event]) -> Track:
 
 def _identified(track: Track, seen: Identified, now: datetime, events: list[Event]) -> Track:
     if seen.program in track.launchers:
-        seen = structs.replace(seen, program=None)
+        seen = Identified()
     if seen.program is None and track.run.program is not None:
         track = _ended(track, Ended(what=Ending.PROGRAM), now, events)
     run, before, after = track.run, track.run.identity, seen.identity
@@ -204,7 +204,7 @@ def _identified(track: Track, seen: Identified, now: datetime, events: list[Even
         last_activity_at=max(filter(None, (activity, run.last_activity_at)), default=None),
     )
     launchers = track.launchers if seen.program is None else seen.launchers
-    if seen.program == run.program:
+    if seen.program == run.program or run.program in seen.launchers:
         return structs.replace(track, run=changed, launchers=launchers)
     # Nothing that was heard of another process says anything about this one, nor is what the shell did a turn of it.
     track = Track(run=changed, output_at=track.output_at, news_at=now, watched=track.watched, launchers=launchers)

@@ -568,14 +568,24 @@ def test_what_has_started_an_agent_is_not_another_one_when_that_has_ended(notice
     """A loader ends a moment after the program it has loaded, and would be taken for the agent if that is not there."""
     loader = Program(pid=AGENT.pid - 1, start_ticks=AGENT.start_ticks - 1)
     begun = (1, Identified(identity=an_identity(), program=AGENT, launchers=(loader,)))
-    left = (5, Identified(identity=an_identity(), program=loader))
+    left = (5, Identified(identity=an_identity(conversation=None), program=loader))
     ended: Story = [(5, Ended(what=Ending.PROGRAM, program=AGENT, exit_status=0))] if noticed == "its end" else []
     player = Player()
     for seconds, told in [begun, (2, screen(IDLE)), *ended, left, (6, left[1]), (7, Identified())]:
         player.tell(seconds, told)
     assert player.moments == [(2, "idle", "screen:idle"), (5, "exited", "process:process_exit")]
+    assert player.run.identity == an_identity()
     player.tell(9, Identified(identity=an_identity(), program=NEXT, launchers=(loader,)))
     assert (player.run.status.word, player.run.program) == ("unknown", NEXT)
+
+
+def test_a_loader_that_has_loaded_its_agent_goes_on_as_that() -> None:
+    player = Player(a_run(program=None)).tell(1, Identified(identity=an_identity(), program=AGENT))
+    player.tell(2, screen(IDLE)).tell(3, Identified(identity=an_identity(), program=NEXT, launchers=(AGENT,)))
+    assert player.moments == [(2, "idle", "screen:idle")]
+    assert player.run.program == NEXT
+    player.tell(4, Ended(what=Ending.PROGRAM, program=NEXT))
+    assert player.moments[-1] == (4, "exited", "process:process_exit")
 
 
 @pytest.mark.parametrize("what", [Ending.PANE, Ending.MISSING, Ending.SERVER])
