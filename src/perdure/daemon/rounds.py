@@ -445,8 +445,11 @@ class Rounds:
         shown = [without_temporary(capture) for capture in captures]
         new_ids = partial(self._keeping.new_ids, at=at)
         left = self.supervisor.discover(shown, new_ids, now, reason=reason, missing=missing)
-        for capture in captures if left else ():
-            self._servers[capture.server.key].look_by(max(at + RETRY, self._keeping.next()))
+        for capture in captures:
+            if left.not_begun:
+                self._servers[capture.server.key].look_by(at + FOLLOW_UPS[0])
+            if left.without_id:
+                self._servers[capture.server.key].look_by(max(at + RETRY, self._keeping.next()))
 
     def _forget(self) -> None:
         """Let go of what is known of runs that are over."""

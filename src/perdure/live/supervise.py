@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from msgspec import Struct, structs
 
@@ -20,6 +21,13 @@ from perdure.model.snapshot import Capture
 from perdure.model.thought import Thought
 from perdure.model.topology import Pane, PaneDetails
 
+#: How long the first process of a pane may take to be seen.
+BEGINS_WITHIN = timedelta(seconds=3)
+#: How long it is remembered when a pane was first seen.
+FORGOTTEN_AFTER = timedelta(minutes=1)
+#: What a pane's first process is called until it becomes the program it was begun for.
+_COPY = "tmux: server"
+
 
 class Batch(Struct, frozen=True, kw_only=True):
     """What is to be written down together."""
@@ -29,6 +37,18 @@ class Batch(Struct, frozen=True, kw_only=True):
 
     def __bool__(self) -> bool:
         return bool(self.runs or self.events)
+
+
+class Left(NamedTuple):
+    """How many new panes could not be taken in."""
+
+    #: There was no id for them.
+    without_id: int = 0
+    #: It cannot be said yet who is in them.
+    not_begun: int = 0
+
+    def __bool__(self) -> bool:
+        return self.without_id > 0 or self.not_begun > 0
 
 
 class Supervisor:
@@ -44,6 +64,8 @@ class Supervisor:
         self._events: list[Event] = []
         #: When time alone may change a track, for as long as it is this very one.
         self._times: dict[str, tuple[Track, datetime | None]] = {}
+        #: Panes that have only just begun, and since when that is known.
+        self._beginning: dict[tuple[ServerProcess, str], datetime] = {}
         #: Panes of runs that nobody wants followed: server, its process, pane.
         self._let_go: set[tuple[str, ServerProcess | None, str]] = set()
         self._index()
@@ -83,35 +105,51 @@ class Supervisor:
         *,
         reason: str,
         missing: Ending = Ending.PANE,
-    ) -> int:
+    ) -> Left:
         """Take in whole servers: new panes become runs, those that are not there any more have ended.
 
-        Returns how many new panes were left for later, because `new_ids` gave fewer ids than it was asked for.
+        Returns how many new panes were left for later.
         """
+        contents = {
+            (capture.server.key, pane.id): (capture, pane) for capture in captures for pane in capture.topology.panes
+        }
         everything = [each for capture in captures for each in found_in(capture)]
-        found = [each for each in everything if (each.server.key, each.process, each.pane) not in self._let_go]
+        wanted = [each for each in everything if (each.server.key, each.process, each.pane) not in self._let_go]
+        found = [each for each in wanted if self._has_begun(each, *contents[each.server.key, each.pane], now)]
+        self._beginning = {key: at for key, at in self._beginning.items() if now - at < FORGOTTEN_AFTER}
         servers = {capture.server.key for capture in captures}
         everyone = [*self._over.values(), *self.runs]
         result = recognise(found, everyone, servers)
         fresh = [each for each, run in result.panes if run is None]
         ids = iter(new_ids(len(fresh)) if fresh else ())
-        contents = {
-            (capture.server.key, pane.id): (capture, pane) for capture in captures for pane in capture.topology.panes
-        }
         # First those that are gone: another pane may have what they had.
         for run in result.gone:
             self.observe(run.id, Ended(what=missing), now)
-        left = 0
+        without_id = 0
         for each, known in result.panes:
             id = next(ids, None) if known is None else known.id
             if id is None:
-                left += 1
+                without_id += 1
                 continue
             self._take(each, known, id, now, reason)
             capture, pane = contents[each.server.key, each.pane]
             self._look_into(id, each, capture, pane, now)
         self._index()
-        return left
+        return Left(without_id=without_id, not_begun=len(wanted) - len(found))
+
+    def _has_begun(self, found: Found, capture: Capture, pane: Pane, now: datetime) -> bool:
+        """Return whether it can be said who is in a pane: not while its first process is still a copy of tmux, or unseen.
+
+        Whoever is brought back there would be taken for somebody new. A process that is never seen is hidden.
+        """
+        details = capture.details.panes.get(pane.id)
+        first = details.processes[0] if details is not None and details.processes else None
+        if pane.dead or (first is not None and first.comm != _COPY):
+            return True
+        known = self.in_pane(found.server.key, found.pane)
+        if known is not None and known.process == found.process:
+            return True
+        return now - self._beginning.setdefault((found.process, found.pane), now) >= BEGINS_WITHIN
 
     def observe(self, id: str, seen: Observation, now: datetime) -> None:
         """Take in one observation of a run; one that is unknown or over by now is nobody's."""

@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import msgspec
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from perdure.live.supervise import Batch, Supervisor
+from perdure.live.supervise import Batch, Left, Supervisor
 from perdure.model.event import Event, EventKind
 from perdure.model.observation import Ended, Ending, Observation, Reading, Source, Watched
+from perdure.model.process import Process
 from perdure.model.run import Health, Program, Run, RunState
 from perdure.model.server import ServerProcess
 from perdure.model.snapshot import Capture
-from perdure.model.topology import Pane
-from tests.builders import NOON, a_capture, a_pane, a_server, an_identity, at
+from perdure.model.topology import Pane, PaneDetails
+from tests.builders import NOON, a_capture, a_pane, a_process, a_server, an_identity, at
 
 HERE, THERE = a_server(), a_server("other")
 
@@ -81,7 +83,7 @@ class AnyOrder(RuleBasedStateMachine):
         )
         here = {run.pane for run in self.supervisor.runs}
         assert here <= {pane.id for pane in panes}
-        assert len(here) + left == len(panes)
+        assert len(here) + left.without_id == len(panes)
         assert here >= known & {pane.id for pane in panes}
         self._note()
 
@@ -195,10 +197,10 @@ def test_what_happens_while_it_is_written_down_is_the_next_ones() -> None:
 def test_a_pane_without_an_id_is_left_for_later() -> None:
     supervisor, ids = Supervisor(), Ids()
     ids.fails = True
-    assert supervisor.discover([_capture(a_pane(0))], ids, NOON, reason="startup_discovery") == 1
+    assert supervisor.discover([_capture(a_pane(0))], ids, NOON, reason="startup_discovery") == Left(without_id=1)
     assert not supervisor.batch()
     ids.fails = False
-    assert supervisor.discover([_capture(a_pane(0))], ids, at(1), reason="startup_discovery") == 0
+    assert not supervisor.discover([_capture(a_pane(0))], ids, at(1), reason="startup_discovery")
     assert [run.id for run in supervisor.runs] == ["r1"]
 
 
@@ -232,3 +234,44 @@ def test_what_ended_long_ago_is_forgotten_once_it_is_written_down() -> None:
     assert supervisor.get("r1") is not None
     supervisor.forget(at(10))
     assert supervisor.get("r1") is None
+
+
+def _beginning(*panes: Pane, processes: Sequence[Process] = (), pid: int = 300) -> Capture:
+    """A capture that was taken before the first process of its panes was there to be seen."""
+    capture = _capture(*panes, pid=pid)
+    details = {pane.id: PaneDetails(processes=tuple(processes)) for pane in panes}
+    return msgspec.structs.replace(capture, details=msgspec.structs.replace(capture.details, panes=details))
+
+
+@pytest.mark.parametrize("processes", [(), (a_process(4003, comm="tmux: server", argv=("tmux",)),)])
+def test_a_pane_that_has_only_just_begun_is_not_taken_for_anybody_yet(processes: Sequence[Process]) -> None:
+    """What is brought back would be taken for something new, and its conversation would have two ids."""
+    supervisor, ids = Supervisor(), Ids()
+    conversation = a_pane(0, identity=an_identity(conversation="c0ffee"))
+    supervisor.discover([_capture(conversation)], ids, NOON, reason="startup_discovery")
+    supervisor.server_died(HERE.key, _died(at(1)), at(1))
+
+    new = a_pane(3, index=7)
+    left = supervisor.discover([_beginning(new, processes=processes, pid=301)], ids, at(2), reason="any")
+    assert (left, supervisor.runs) == (Left(not_begun=1), [])
+    back = msgspec.structs.replace(new, identity=an_identity(conversation="c0ffee"))
+    assert not supervisor.discover([_capture(back, pid=301)], ids, at(3), reason="any")
+    assert [run.id for run in supervisor.runs] == ["r1"]
+
+
+def test_a_pane_whose_process_is_hidden_is_taken_in_after_a_while() -> None:
+    supervisor, ids = Supervisor(), Ids()
+    hidden = _beginning(a_pane(3))
+    assert supervisor.discover([hidden], ids, at(0), reason="any").not_begun == 1
+    assert supervisor.discover([hidden], ids, at(1), reason="any").not_begun == 1
+    assert not supervisor.discover([hidden], ids, at(10), reason="any")
+    assert [run.id for run in supervisor.runs] == ["r1"]
+    # And stays.
+    assert not supervisor.discover([hidden], ids, at(11), reason="any")
+    assert [run.id for run in supervisor.runs] == ["r1"]
+
+
+def test_a_dead_pane_has_no_process_and_is_taken_in_at_once() -> None:
+    supervisor = Supervisor()
+    assert not supervisor.discover([_beginning(a_pane(3, dead=True, exit_status=1))], Ids(), at(0), reason="any")
+    assert [run.status.state for run in supervisor.runs] == [RunState.EXITED]
