@@ -50,6 +50,19 @@ def test_a_second_daemon_refuses(perdure: Perdure, tmux: TmuxServer) -> None:
         assert kinds_of(stored_events()).count(EventKind.DAEMON_STARTED) == 1
 
 
+def test_a_second_daemon_with_a_store_of_its_own_refuses_too(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    """There is one socket in a state directory, and whoever asks there has to reach the one that is there."""
+    _session(tmux)
+    with watching(perdure) as watcher:
+        ran = perdure("up", env={"PERDURE_STORE": f"sqlite:///{private_home.home.lstrip('/')}/other.db"})
+        assert ran.code == 6
+        assert ran.out == ""
+        assert str(watcher.pid) in sentence(ran)
+        assert [run.place.target for run in watcher.runs()] == ["work:0.0"]
+
+
 def test_the_place_of_a_daemon_that_was_killed_is_taken_at_once(perdure: Perdure, tmux: TmuxServer) -> None:
     _session(tmux)
     for _ in range(3):

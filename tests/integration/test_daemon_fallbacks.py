@@ -265,7 +265,7 @@ def test_nothing_is_watched_any_more_for_runs_that_are_gone(tmux: TmuxServer, pr
         async with watching_here() as daemon:
             await await_run(daemon, "base:0.0", _is("idle"))
             counts = []
-            for _ in range(4):
+            for _ in range(3):
                 _session(tmux, "work")
                 _type(tmux, "work", f"{simulants.path} hello")
                 await await_run(daemon, "work:0.0", _is("attention(done)", "idle"))
