@@ -81,7 +81,7 @@ def _foot(results: Results) -> str:
     verdicts = results.verdicts
     missed = [verdict for verdict in verdicts if not verdict.ok]
     told = f"{len(verdicts) - len(missed)} of {len(verdicts)} targets reached."
-    if not any(case.panes >= targets.PANES for case in results.cases):
+    if results.cases and not any(case.panes >= targets.PANES for case in results.cases):
         told += f" Times of saves are judged from {targets.PANES} panes on."
     lines = [
         f"  missed: {each.shape}, {each.panes} panes, {each.what}: {each.value:.2f} > {each.limit:g}" for each in missed
