@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from time import sleep
 
 from perdure import errors
 from perdure.store.chat_rows import Ready
@@ -48,6 +49,8 @@ class Appends:
         self._waiting: list[Append] = []
         #: Whose thread writes, or was woken to.
         self._leader: Append | None = None
+        #: How many were written together the last time.
+        self._usual = 1
 
     def run(self, append: Append) -> int:
         """Return the position of the last turn once it is on disk, or raise what became of it instead."""
@@ -78,6 +81,7 @@ class Appends:
             raise
 
     def _lead(self) -> None:
+        self._gather()
         batch = self._next_batch()
         try:
             self._write(batch)
@@ -89,6 +93,13 @@ class Appends:
             for each in batch:
                 # The leader's own is released too, which nobody waits for any more.
                 each.turn_to_wake.release()
+
+    def _gather(self) -> None:
+        """Let those run who were written together the last time, and are about to come again; nobody is waited for."""
+        for _ in range(2 * self._usual):
+            if len(self._waiting) >= self._usual:
+                return
+            sleep(0)
 
     def _pass_on(self) -> None:
         self._leader = self._waiting[0] if self._waiting else None
@@ -105,6 +116,7 @@ class Appends:
                     break
                 count += 1
             batch, self._waiting = self._waiting[:count], self._waiting[count:]
+            self._usual = count
         return batch
 
     def _write(self, batch: list[Append]) -> None:

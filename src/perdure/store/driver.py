@@ -1,4 +1,4 @@
-"""The seam between the store's verbs and a database: three calls, named parameters, our own errors."""
+"""The seam between the store's verbs and a database: four calls, named parameters, our own errors."""
 
 from __future__ import annotations
 

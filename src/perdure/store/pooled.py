@@ -11,6 +11,12 @@ from perdure import errors
 from perdure.store.driver import Driver, Row, Value
 
 
+class _Mine(threading.local):
+    """The connection a thread has borrowed."""
+
+    driver: Driver | None = None
+
+
 class Pooled:
     """A `Driver` over as many connections as there are threads at work at once.
 
@@ -26,7 +32,7 @@ class Pooled:
         #: A parent's, which a child must neither use nor close.
         self._foreign: list[Driver] = []
         self._is_closed = False
-        self._mine = threading.local()
+        self._mine = _Mine()
         self.dialect = self._idle[0].dialect
 
     @property
@@ -37,16 +43,25 @@ class Pooled:
 
     def execute(self, sql: str, **parameters: Value) -> int:
         """Run one statement and return how many rows it changed."""
+        mine = self._mine.driver
+        if mine is not None:
+            return mine.execute(sql, **parameters)
         with self._borrowed() as driver:
             return driver.execute(sql, **parameters)
 
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
         """Run one statement for each of some rows, inside a transaction."""
+        mine = self._mine.driver
+        if mine is not None:
+            return mine.execute_many(sql, rows)
         with self._borrowed() as driver:
             driver.execute_many(sql, rows)
 
     def fetch(self, sql: str, **parameters: Value) -> list[Row]:
         """Run one query and return all rows."""
+        mine = self._mine.driver
+        if mine is not None:
+            return mine.fetch(sql, **parameters)
         with self._borrowed() as driver:
             return driver.fetch(sql, **parameters)
 
@@ -77,9 +92,8 @@ class Pooled:
 
     @contextmanager
     def _borrowed(self) -> Iterator[Driver]:
-        mine: Driver | None = getattr(self._mine, "driver", None)
-        if mine is not None:
-            yield mine
+        if self._mine.driver is not None:
+            yield self._mine.driver
             return
         driver = self._take()
         self._mine.driver = driver

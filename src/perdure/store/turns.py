@@ -14,7 +14,7 @@ from perdure import errors
 from perdure.model.chat import Transcript, Turn
 from perdure.store.appends import Append, Appends
 from perdure.store.chat_rows import SPAN, Ready, damaged_chat, ready, turn_from
-from perdure.store.driver import Driver, Row, Value
+from perdure.store.driver import Driver, Row, Value, with_list
 from perdure.store.queries import queries
 from perdure.store.records import NO_LIMIT
 from perdure.store.rows import UNREADABLE, stamp
@@ -136,8 +136,8 @@ class Turns:
 
     def spot(self, id: str) -> Spot:
         """Return where the next turn of a chat goes. Raises `ChatNotFound`."""
-        for row in self.driver.fetch(self.sql["place_to_append"], id=id):
-            return Spot(*row)
+        for spot in self._spots([id]).values():
+            return spot
         raise not_there(id)
 
     def count(self, number: int) -> int:
@@ -163,8 +163,8 @@ class Turns:
     def _commit(self, appends: Sequence[Append]) -> None:
         """Write several appends in one transaction. One that comes to nothing costs only itself."""
         rows: list[dict[str, Value]] = []
-        spots: dict[str, Spot] = {}
         with self.changing():
+            spots = self._spots(list({append.chat for append in appends}))
             for append in appends:
                 try:
                     self._place_append(append, rows, spots)
@@ -174,16 +174,26 @@ class Turns:
                     append.error = error
             if rows:
                 self.driver.execute_many(self.sql["insert_turn"], rows)
-                self.driver.execute_many(self.sql["put_place"], [asdict(spot) for spot in spots.values()])
+                self.driver.execute_many(
+                    self.sql["put_place"],
+                    [asdict(spots[id]) for id in {append.chat for append in appends if append.position}],
+                )
+
+    def _spots(self, ids: Sequence[str]) -> dict[str, Spot]:
+        sql, parameters = with_list(self.sql["places_to_append"], "ids", ids)
+        return {id: Spot(*row) for id, *row in self.driver.fetch(sql, **parameters)}
 
     def _place_append(self, append: Append, rows: list[dict[str, Value]], spots: dict[str, Spot]) -> None:
-        spot = spots.get(append.chat) or self.spot(append.chat)
+        # It may have had a place in an attempt that came to nothing.
+        append.position = 0
+        spot = spots.get(append.chat)
+        if spot is None:
+            raise not_there(append.chat)
         as_expected(append.chat, append.expect, spot.next)
         rows += [turn.row(append.chat, spot.number, place) for place, turn in enumerate(append.turns, spot.next)]
         spot.next += len(append.turns)
         spot.turns += sum(not turn.hidden for turn in append.turns)
         spot.touched_at = max(spot.touched_at, stamp(append.at))
-        spots[append.chat] = spot
         append.position = spot.next - 1
 
 

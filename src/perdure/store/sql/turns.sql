@@ -1,6 +1,6 @@
--- name: place_to_append
--- Where the next turn of a chat goes.
-SELECT number, next, turns, touched_at FROM chats WHERE id = :id
+-- name: places_to_append
+-- Where the next turns of chats go.
+SELECT id, number, next, turns, touched_at FROM chats WHERE id IN (:ids)
 
 -- name: insert_turn
 -- Write a turn down.
