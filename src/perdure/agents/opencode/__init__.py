@@ -253,8 +253,9 @@ class _Search:
         if says is _Title.OTHER:
             self._case.note("the command line names a conversation")
             return self._gone(conversation) if self._is_touched(session) else self._not_yet(conversation)
-        if says is _Title.UNKNOWN:
-            # Not as the command line's own evidence, of which a doubt is remembered: a viewer may be open just now.
+        if says is _Title.UNKNOWN or (says is _Title.SILENT and session and not self._is_touched(session)):
+            # Not as the command line's own evidence, of which a doubt is remembered: a viewer may be open just now, or
+            # it has only just started and has not shown a title yet.
             return [self._case.claim(conversation, Evidence.GUESS, certain=False)]
         others = [each for each in self._others(says) if each[1] != conversation]
         written = session.updated_at if session else None
