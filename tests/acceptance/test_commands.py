@@ -318,19 +318,19 @@ def test_check_says_that_everything_reads_back(perdure: Perdure, tmux: TmuxServe
 
 def test_the_bare_program_says_how_things_stand(perdure: Perdure, tmux: TmuxServer) -> None:
     empty = only_json(perdure.ok("--json"))
-    assert empty["live"] == {"servers": 0, "panes": 0, "agents": 0, "certain": 0}
+    assert empty["live"] == {"servers": 0, "panes": 0, "agents": 0, "certain": 0, "states": {}}
     assert empty["saved"] == {"panes": 0, "agents": 0, "last_seen_at": None}
     assert "start tmux" in perdure.ok().out
     tmux.run("new-session", "-d")
     tmux.run("split-window")
     save(perdure)
     answer = only_json(perdure.ok("--json"))
-    assert answer["live"] == {"servers": 1, "panes": 2, "agents": 0, "certain": 0}
+    assert answer["live"] == {"servers": 1, "panes": 2, "agents": 0, "certain": 0, "states": {}}
     assert (answer["saved"]["panes"], answer["saved"]["agents"]) == (2, 0)
     assert answer["saved"]["last_seen_at"]
     text = perdure.ok().out
     assert "2 panes on 1 tmux server," in text
-    assert "perdure save" in text
+    assert "perdure up" in text
     tmux.kill()
     assert "perdure restore" in perdure.ok().out
 

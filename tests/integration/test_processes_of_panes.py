@@ -79,7 +79,9 @@ def test_both_ways_to_read_the_table_agree(tmux: TmuxServer, tmp_path: object) -
         "-d",
         "exec bash --norc -ic 'tail -f /dev/null $'\"'\"'caf\\xe9'\"'\"' \"\" | cat & sleep 1001; :'",
     )
-    wait_until(lambda: len(see(tmux).pane_details("%1").processes) == 4, "all programs run")
+    programs = ["bash", "cat", "sleep", "tail"]
+    running = lambda: sorted(each.comm for each in see(tmux).pane_details("%1").processes)  # noqa: E731
+    wait_until(lambda: running() == programs, "all programs run")
     wait_until(lambda: see(tmux).pane("%0").command == "bash", "the shell is there")
     here, there = read_processes(keeping("EDITOR")), read_portably(keeping("EDITOR"))
     for pane in see(tmux).topology.panes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from perdure.agents.aider import Aider
@@ -192,6 +192,7 @@ WORDS = st.lists(
 )
 
 
+@example(["--read", "--", "--", "--"])
 @given(WORDS)
 def test_no_file_in_the_chat_is_lost_and_resuming_twice_is_resuming_once(words: list[str]) -> None:
     identity = Identity(agent="aider", conversation=OWN)

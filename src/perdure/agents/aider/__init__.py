@@ -91,11 +91,14 @@ class Aider(Ordinary):
     def kept(self, words: Sequence[str]) -> list[str]:
         """Return the options that made it what it was, and the operands: they are files in the chat, not prompts."""
         result: list[str] = []
+        # By what was read, not by what is in there: `--` may be an option's value as well.
+        has_ended = False
         for argument in self.grammar.parse(words):
             if argument.name in _once() or not argument.complete:
                 continue
-            ended = argument.name is None and argument.words[0] == "--" and "--" in result
-            result.extend(argument.words[1:] if ended else argument.words)
+            ends = argument.name is None and argument.words[0] == "--"
+            result.extend(argument.words[1:] if ends and has_ended else argument.words)
+            has_ended = has_ended or ends
         return result
 
     # -- its conversations --------------------------------------------------------------------------------------
