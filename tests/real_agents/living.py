@@ -258,7 +258,7 @@ def _is_rest(event: Event) -> bool:
 def _asked_once(changes: Sequence[Event]) -> list[Event]:
     found: list[Event] = []
     for each in changes:
-        is_again = len(found) > 1 and found[-2].data["to"] == each.data["to"] and each.data["state"] == "attention"
+        is_again = len(found) > 1 and found[-2].data["to"] == each.data["to"] and _WORDS.get(each.data["to"]) == ASKS
         if is_again and each.at - found[-1].at < _LATE and found[-1].data["to"] == "busy":
             found.pop()
         else:
