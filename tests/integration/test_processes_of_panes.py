@@ -80,7 +80,10 @@ def test_both_ways_to_read_the_table_agree(tmux: TmuxServer, tmp_path: object) -
         "exec bash --norc -ic 'tail -f /dev/null $'\"'\"'caf\\xe9'\"'\"' \"\" | cat & sleep 1001; :'",
     )
     programs = ["bash", "cat", "sleep", "tail"]
-    running = lambda: sorted(each.comm for each in see(tmux).pane_details("%1").processes)  # noqa: E731
+
+    def running() -> list[str]:
+        return sorted(each.comm for each in see(tmux).pane_details("%1").processes)
+
     wait_until(lambda: running() == programs, "all programs run")
     wait_until(lambda: see(tmux).pane("%0").command == "bash", "the shell is there")
     here, there = read_processes(keeping("EDITOR")), read_portably(keeping("EDITOR"))
