@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import NamedTuple
 
+from perdure.live.weigh import UNREAD
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.run import Run
 from perdure.model.screen import State
@@ -219,14 +220,15 @@ class Company:
 
         wait(look, lambda: "\n".join([f"waited in vain {what}:", *map(self.told, left), self.daemon.log]), timeout)
 
-    def timeline(self, member: Member, after: int = 0) -> list[Moment]:
-        """Return the states an agent came into behind a number, from when it was first at rest.
+    def timeline(self, member: Member, after: int) -> list[Moment]:
+        """Return the states an agent came into behind a number.
 
-        On a busy machine a hook may be long before the form it tells of: what is asked twice for that is asked once.
+        On a busy machine nothing may be to be read for long, and a hook may be long before the form it tells of: that
+        nobody could tell is left out, and what is asked twice for that is asked once.
         """
-        changes = _asked_once([each.event for each in self._of(member) if each.seq > after])
-        begin = next(at for at, each in enumerate(changes) if after or _is_rest(each))
-        return [Moment(str(each.data["to"]), str(each.data["cause"])) for each in changes[begin:]]
+        changes = [each.event for each in self._of(member) if each.seq > after]
+        told = _asked_once([each for each in changes if each.data["cause"] != UNREAD])
+        return [Moment(str(each.data["to"]), str(each.data["cause"])) for each in told]
 
     def entered(self, member: Member, after: int) -> list[Mapping[str, object]]:
         """Return the conversations that a run is known for certain to have gone on to, behind a number."""
