@@ -8,7 +8,7 @@ BENCH_ARGS ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux up test test-real real-agents check format bench pins clean
+.PHONY: help setup tmux up test test-real test-live real-agents check format bench pins clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -31,7 +31,11 @@ real-agents: ## install the real agent programs the tests know, in their pinned 
 
 # Two at once: some of these programs take a gigabyte each. What is not installed is skipped, with the reason.
 test-real: setup tmux ## the tests that run real agents against a stub model
-	@$(PY) -m pytest -q -m real_agent -rs -n 2 --dist worksteal tests/real_agents $(PYTEST_ARGS)
+	@$(PY) -m pytest -q -m "real_agent and not crowd" -rs -n 2 --dist worksteal tests/real_agents $(PYTEST_ARGS)
+
+# One at a time, and not by continuous integration: ten agents at once, each followed by the second.
+test-live: setup tmux ## the tests that watch all real agents at once; they need a quiet machine
+	@$(PY) -m pytest -q -m crowd -rs tests/real_agents $(PYTEST_ARGS)
 
 check: setup ## lint, layout, types
 	@$(PY) -m ruff check --quiet

@@ -281,6 +281,8 @@ def set_up(stage: Stage, names: Sequence[str], *, hooks: bool) -> None:
     live_at_home(stage)
     for name in names:
         stage.configure(name)
+    # How quickly tmux answers on a machine full of agents is not what is tested.
+    stage.write(".config/perdure/config.toml", "[tmux]\ntimeout_seconds = 30\n")
     # It makes its own directory only when it is first started.
     stage.write(".claude/settings.json", "{}")
     if hooks:
