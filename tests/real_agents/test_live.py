@@ -22,10 +22,11 @@ from tests.real_agents.living import SEEN, Company, Member, cause_of, set_up
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.crowd]
 
-#: What comes of an errand, of a question, and of something that needs neither leave nor answer.
+#: What comes of an errand, and of a question.
 ERRAND = ["busy", "attention(permission)", "busy", "attention(done)"]
 QUESTION = ["busy", "attention(question)", "busy", "attention(done)"]
-TURN = ["busy", "attention(done)"]
+#: What can come of anything.
+TURN = ("busy", "idle", "attention(done)")
 PROMPT = "[[hold]] tell me what became of that"
 
 
@@ -64,9 +65,9 @@ def test_hooks_are_heard_and_what_died_comes_back_as_what_it_was(stage: Stage) -
         tell_everyone(company)
         ask_questions(company)
         others = [each for each in company.members if each not in company.asking]
-        company.await_word("attention(done)", others)
+        company.wait_until(lambda each: company.runs()[each.run].status.waits, others)
         for each in company.members:
-            check(company, each, TURN if each in others else QUESTION, after, hooks=True)
+            check(company, each, ["busy"] if each in others else QUESTION, after, hooks=True)
         come_back(company)
 
 
