@@ -14,9 +14,11 @@ TEXT = "-please answer this: \"quoted\" 'too' $HOME; and\nthe second line"
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_an_agent_hears_what_it_is_sent(stage: Stage, name: str) -> None:
     agent = stage.start(name)
+    # What is typed into one that is still drawing itself is nobody's fault when it is lost.
+    agent.wait_until_still()
     for text in (TEXT, "and a short one"):
         since = len(stage.stub.seen)
-        ran = stage.perdure("send", "--json", agent.pane, "--timeout", "30", "--", text)
+        ran = stage.perdure("send", "--json", agent.pane, "--timeout", "60", "--", text)
         told = only_json(ran)
         assert (ran.code, told["result"], told["agent"]) == (0, "delivered", name), (told, str(agent))
         agent.wait_for_request(text, since)
