@@ -125,7 +125,9 @@ def test_other_text_in_other_panes_with_many_of_them(tmux: TmuxServer) -> None:
 
 def test_a_pane_that_ended_keeps_what_it_showed(tmux: TmuxServer) -> None:
     show(tmux, b"alive\n")
-    tmux.run("set-option", "-g", "remain-on-exit", "on", ";", "new-window", "-d", "echo last words; exit 1")
+    # tmux itself may miss what is printed in the moment a program ends.
+    ending = "echo last words; sleep 0.5; exit 1"
+    tmux.run("set-option", "-g", "remain-on-exit", "on", ";", "new-window", "-d", ending)
     wait_until(lambda: tmux.run("list-panes", "-a", "-F", "#{pane_dead}") == b"0\n1\n", "the pane ends")
     assert kept(see(tmux, scrollback=True), "%1").startswith(b"last words\n")
 
