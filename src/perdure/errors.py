@@ -120,6 +120,14 @@ class ChatDamaged(StoreUnusable):
     """This chat cannot be read back as it was written; the others are not affected."""
 
 
+class JobNotFound(NotFound):
+    """There is no such job."""
+
+
+class AmbiguousJob(UsageError):
+    """More than one job may be meant."""
+
+
 class Conflict(PerdureError):
     """Something was written in between; look again."""
 

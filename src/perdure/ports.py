@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 from perdure.model.chat import Chat, CloseReason, Found, Transcript, Turn
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.identity import AgentDetails, Identity
+from perdure.model.job import Job
 from perdure.model.observation import Reading
 from perdure.model.plan import Outcome, Restore
 from perdure.model.process import Command, Process
@@ -468,6 +469,37 @@ class ChatStore(Protocol):
 
     def index_turns(self, limit: int = 200) -> bool:
         """Make some more turns ready to be searched; False when all are. A search does it by itself."""
+
+
+class JobStore(Protocol):
+    """Where jobs are written down. What they print is not here, but in their directories."""
+
+    def add_job(self, job: Job, *, limit: int | None = None, of_owner: int | None = None) -> None:
+        """Write a job down before it is started, for good.
+
+        `Refused`, and nothing written, when so many jobs are running already: of all, or of its owner.
+        """
+
+    def get_job(self, id: str) -> Job:
+        """Return a job. Raises `JobNotFound`."""
+
+    def jobs_beginning(self, prefix: str, *, limit: int = 2) -> tuple[Job, ...]:
+        """Return jobs whose ids begin like this."""
+
+    def list_jobs(self, *, owner: str | None = None, is_running: bool | None = None) -> tuple[Job, ...]:
+        """Return jobs, the one that was ordered last first."""
+
+    def change_job(self, id: str, change: Callable[[Job], Job]) -> Job:
+        """Let a job be what `change` makes of it, with the events of that in one transaction, and return that.
+
+        `change` is called while nobody else changes anything, so it only reckons. Who ended stays ended.
+        """
+
+    def forget_jobs(self, ended_before: datetime, *, keep: int) -> tuple[str, ...]:
+        """Delete ended jobs: those that ended before then, and the earliest beyond so many; return their ids.
+
+        One that runs is never deleted.
+        """
 
 
 class Leases(Protocol):

@@ -1,0 +1,106 @@
+"""A job: a command that goes on when whoever asked for it is gone, with its output and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+
+from msgspec import Struct
+
+#: The backend that is this machine.
+LOCAL = "local"
+
+
+class JobStatus(StrEnum):
+    """What became of a job."""
+
+    #: Ordered, and not yet seen to run; or running.
+    RUNNING = "running"
+    #: It ended by itself, or never began: `Job.why` says so.
+    EXITED = "exited"
+    #: It ended because somebody asked for it.
+    KILLED = "killed"
+    #: It is not there any more, and nobody saw how it ended. What it printed is kept.
+    LOST = "lost"
+
+
+class Notify(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the owner of a job is told of, as events."""
+
+    on_exit: bool = False
+    #: Texts; a line of the output that has one of them in it is told, not too often.
+    patterns: tuple[str, ...] = ()
+    #: What is new, so often; None: never.
+    every_seconds: float | None = None
+
+
+class Terminal(Struct, frozen=True, kw_only=True):
+    """The size of a terminal that a job has for itself."""
+
+    rows: int = 30
+    columns: int = 120
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """What is to be run. Exactly one of `argv` and `shell` is given: nothing is guessed from a text."""
+
+    argv: tuple[str, ...] | None = None
+    #: Text for the user's own shell.
+    shell: str | None = None
+    cwd: str
+    #: The whole environment, secrets too: for the job alone, never shown.
+    env: Mapping[str, str] = {}
+    #: None: pipes, and standard error is told from standard output.
+    terminal: Terminal | None = None
+    #: The key of a chat or the id of a run; None: nobody's.
+    owner: str | None = None
+    #: `local`, or a configured one.
+    backend: str = LOCAL
+    notify: Notify = Notify()
+
+
+class JobProcess(Struct, frozen=True, kw_only=True):
+    """A process that cannot be taken for another: not a later one of that number, not one of another boot."""
+
+    pid: int
+    #: In ticks since boot, as the kernel counts.
+    started: int
+    boot: str
+
+
+class Job(Struct, frozen=True, kw_only=True):
+    """One job. Its id is never given twice."""
+
+    id: str
+    order: Order
+    ordered_at: datetime
+    status: JobStatus = JobStatus.RUNNING
+    #: What looks after it: it keeps the output, and learns how the job ends.
+    supervisor: JobProcess | None = None
+    process: JobProcess | None = None
+    #: As a shell says it: 128 + the signal's number for one that a signal ended.
+    exit_code: int | None = None
+    ended_at: datetime | None = None
+    #: In words, when there is more to say than the code: it could not be started, and why; who ended it.
+    why: str | None = None
+    #: How far its output has been given to whoever polls, in bytes.
+    polled: int = 0
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended, as far as is known."""
+        return self.status is JobStatus.RUNNING
+
+
+class Output(Struct, frozen=True, kw_only=True):
+    """Some of what a job printed: bytes from `start` on, in order, as far as they are kept."""
+
+    start: int
+    data: bytes
+    #: Where the output goes on: `start` of the next piece.
+    end: int
+    #: What is no longer kept before `start`, in bytes, of what was asked for.
+    missing: int = 0
+    #: Stretches of standard error, as from and to within `data`.
+    errors: tuple[tuple[int, int], ...] = ()
