@@ -10,7 +10,7 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -46,7 +46,11 @@ COMMANDS = {
 
 
 class Command(Protocol):
-    """What a command's module offers."""
+    """What a command's module offers.
+
+    One with verbs offers `VERBS` instead: of each its module and what it is for. One that takes words behind `--`
+    says so by `REST`, and finds them in `args.rest`.
+    """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
@@ -122,19 +126,50 @@ def _run(words: list[str]) -> int:
     name = words[0] if words and words[0] in COMMANDS else None
     if name is None and [word for word in words if word != "--json"]:
         return _general(words)
-    module: Command = import_module(f"perdure.cli.{COMMANDS[name][0] if name else 'overview'}")
+    module = import_module(f"perdure.cli.{COMMANDS[name][0] if name else 'overview'}")
     summary = COMMANDS[name][1] if name else "show how things stand"
-    parser = Parser(prog=f"perdure {name}" if name else "perdure", description=summary)
-    module.configure(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    prog = f"perdure {name}" if name else "perdure"
     given = words[1:] if name else words
+    if hasattr(module, "VERBS"):
+        verb, given = _verb(given, module.VERBS, prog, summary)
+        prog, summary = f"{prog} {verb}", module.VERBS[verb][1]
+        module = import_module(f"perdure.cli.{module.VERBS[verb][0]}")
+    return _command(module, prog, summary, given)
+
+
+def _command(module: Any, prog: str, summary: str, given: list[str]) -> int:
+    command: Command = module
+    parser = Parser(prog=prog, description=summary)
+    command.configure(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     rest: list[str] | None = None
     if hasattr(module, "REST"):
         given, rest = _without_rest(given)
     # Options may stand between the names of things.
     args = parser.parse_intermixed_args(given)
     args.rest = rest
-    return module.run(args)
+    return command.run(args)
+
+
+def _verb(words: list[str], verbs: Mapping[str, tuple[str, str]], prog: str, summary: str) -> tuple[str, list[str]]:
+    """Return which of a command's verbs is meant, and the words for it."""
+    named = next((word for word in words if word != "--json"), None)
+    if named in verbs:
+        words.remove(named)
+        return named, words
+    usage = f"{prog} [--help] {{{','.join(verbs)}}} ..."
+    parser = Parser(prog=prog, usage=usage, description=summary, epilog=_listed(verbs, f"{prog} VERB"))
+    parser.add_argument("verb", nargs="?", help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    args, _ = parser.parse_known_args(words)
+    which = f"one of {', '.join(verbs)} is needed"
+    parser.error(f"there is no {prog!r} {args.verb!r}; {which}" if args.verb is not None else which)
+
+
+def _listed(commands: Mapping[str, tuple[str, str]], how: str) -> str:
+    width = max(map(len, commands))
+    lines = "\n".join(f"  {name:<{width}}  {summary}" for name, (_, summary) in commands.items())
+    return f"commands:\n{lines}\n\n'{how} --help' tells more of each."
 
 
 def _without_rest(words: list[str]) -> tuple[list[str], list[str] | None]:
@@ -147,13 +182,11 @@ def _without_rest(words: list[str]) -> tuple[list[str], list[str] | None]:
 
 def _general(words: list[str]) -> int:
     """Answer --help and --version, and what is no command."""
-    width = max(map(len, COMMANDS))
-    listed = "\n".join(f"  {name:<{width}}  {summary}" for name, (_, summary) in COMMANDS.items())
     parser = Parser(
         prog="perdure",
         usage="perdure [--help] [--version] [COMMAND ...]",
         description="Agent sessions that outlive their processes. Without a command: how things stand.",
-        epilog=f"commands:\n{listed}\n\n'perdure COMMAND --help' tells more of each.",
+        epilog=_listed(COMMANDS, "perdure COMMAND"),
     )
     parser.add_argument("--version", action="version", version=f"perdure {__version__}")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
