@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -17,6 +18,10 @@ from tests.tmux_server import TmuxServer, dispose_all
 # Machines differ in speed: how long an example takes is never what a test is about.
 settings.register_profile("perdure", deadline=None)
 settings.load_profile("perdure")
+
+# Whoever runs us may ignore these (`nohup`, a job in the background of a script), and what we start would, too.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: What a test inherits. Everything else (tmux's, XDG's, any agent's, our own variables) is gone.
 INHERITED = ("PATH", "USER", "LOGNAME", "TZ", "VIRTUAL_ENV")

@@ -31,6 +31,8 @@ from tests.tmux_server import LETTING_GO, PATIENCE, TmuxServer
 #: The kills are spread evenly over the time a restore takes: so many runs of the test, so many kills in each.
 CHUNKS, KILLS = 5, 10
 AGENTS = 4
+#: Moments as panes show them: when they were restored, with the day or without, cut where a pane is narrow, or died.
+_TIMES = re.compile(r"(?<=restored ).*|\w{3} \w{3} +\d+ \d+:\d\d.*|\d+(:\d\d)+")
 
 
 class Scene:
@@ -149,8 +151,7 @@ class Scene:
         format = "#{session_name}:#{window_index}.#{pane_index}"
         targets = self.tmux.run("list-panes", "-a", "-F", format).decode().split()
         return {
-            target: [re.sub(r"\d+(:\d\d)+", "00:00", line) for line in contents(self.tmux, f"={target}")]
-            for target in targets
+            target: [_TIMES.sub("", line) for line in contents(self.tmux, f"={target}")] for target in targets
         }
 
     def started(self) -> dict[str, int]:
