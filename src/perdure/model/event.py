@@ -31,6 +31,23 @@ class EventKind(StrEnum):
     #: A server answers, or does not, unlike before.
     SERVER_HEALTH = "server_health"
     RESTORED = "restored"
+    #: A job's process was there.
+    JOB_STARTED = "job_started"
+    JOB_ENDED = "job_ended"
+    #: It printed what somebody wanted to be told of.
+    JOB_OUTPUT = "job_output"
+    #: Something about being told of it has changed.
+    JOB_NOTE = "job_note"
+    CHAT_OPENED = "chat_opened"
+    CHAT_CLOSED = "chat_closed"
+    #: A chat that was closed is gone on with.
+    CHAT_RESUMED = "chat_resumed"
+    CHAT_TITLED = "chat_titled"
+    #: Something was said in a chat; what, only the chat tells.
+    CHAT_SAID = "chat_said"
+    #: Some of what was said in a chat was taken back, or replaced.
+    CHAT_TAKEN_BACK = "chat_taken_back"
+    CHAT_FORGOTTEN = "chat_forgotten"
     DAEMON_STARTED = "daemon_started"
     DAEMON_STOPPED = "daemon_stopped"
 
