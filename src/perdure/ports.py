@@ -360,8 +360,8 @@ class ChatStore(Protocol):
     def chats_beginning(self, prefix: str, *, limit: int = 2) -> tuple[Chat, ...]:
         """Return chats whose ids begin like this."""
 
-    def chats_titled(self, owner: str, title: str) -> tuple[Chat, ...]:
-        """Return the owner's chats with a title, or with one that goes on with ` #` behind it."""
+    def chats_titled(self, owner: str | None, title: str) -> tuple[Chat, ...]:
+        """Return the owner's chats with a title, or with one that goes on with ` #` behind it; everybody's for None."""
 
     def list_chats(
         self,
@@ -422,8 +422,11 @@ class ChatStore(Protocol):
     def is_granted(self, id: str, owner: str) -> bool:
         """Return whether an owner was granted a chat."""
 
-    def forget_chat(self, id: str) -> None:
-        """Delete a closed chat and all that was said in it; an open one is `Refused`."""
+    def forget_chat(self, id: str, *, before: datetime | None = None) -> None:
+        """Delete a closed chat and all that was said in it; an open one is `Refused`.
+
+        So is, with `before`, one that was used or closed since then.
+        """
 
     def append_turns(self, id: str, turns: Sequence[Turn], at: datetime, *, expect: int | None = None) -> int:
         """Write turns behind the last one, whatever positions they say, and return the position of the last of them.
@@ -472,12 +475,16 @@ class ChatStore(Protocol):
 
 
 class JobStore(Protocol):
-    """Where jobs are written down. What they print is not here, but in their directories."""
+    """Where jobs are written down. What they print is not here, but in their directories.
+
+    Every verb is all or nothing, and durable before it returns. What cannot be read back is not there.
+    """
 
     def add_job(self, job: Job, *, limit: int | None = None, of_owner: int | None = None) -> None:
         """Write a job down before it is started, for good.
 
-        `Refused`, and nothing written, when so many jobs are running already: of all, or of its owner.
+        `Refused`, and nothing written, when so many jobs are running already: of its place, or of its owner. Raises
+        `Conflict` when there is one of that id.
         """
 
     def get_job(self, id: str) -> Job:
@@ -486,17 +493,20 @@ class JobStore(Protocol):
     def jobs_beginning(self, prefix: str, *, limit: int = 2) -> tuple[Job, ...]:
         """Return jobs whose ids begin like this."""
 
-    def list_jobs(self, *, owner: str | None = None, is_running: bool | None = None) -> tuple[Job, ...]:
+    def list_jobs(
+        self, *, owner: str | None = None, place: str | None = None, is_running: bool | None = None
+    ) -> tuple[Job, ...]:
         """Return jobs, the one that was ordered last first."""
 
     def change_job(self, id: str, change: Callable[[Job], Job]) -> Job:
         """Let a job be what `change` makes of it, with the events of that in one transaction, and return that.
 
-        `change` is called while nobody else changes anything, so it only reckons. Who ended stays ended.
+        `change` is called while nobody else changes anything, so it only reckons. One that has ended stays as it ended.
+        Events say that it began, and that it ended: each once.
         """
 
-    def forget_jobs(self, ended_before: datetime, *, keep: int) -> tuple[str, ...]:
-        """Delete ended jobs: those that ended before then, and the earliest beyond so many; return their ids.
+    def forget_jobs(self, place: str, ended_before: datetime, *, keep: int) -> tuple[str, ...]:
+        """Delete ended jobs of a place: those that ended before then, and the earliest beyond so many; return their ids.
 
         One that runs is never deleted.
         """

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TypeVar
 
 import msgspec
 
 from perdure.errors import ConfigError
 from perdure.host.config_chats import read_chats
+from perdure.host.config_jobs import read_jobs
 from perdure.host.config_thoughts import mistakes_in_thoughts
 from perdure.host.config_words import sentence, shown
 from perdure.model.agent import AgentSpec
-from perdure.model.config import ChatsConfig, Config, RestoreConfig
+from perdure.model.config import Config, RestoreConfig
 
+_Kind = TypeVar("_Kind")
 _CENTURY = 36525
 #: Variables that tie a process to the terminal it was started in.
 _OF_A_TERMINAL = frozenset({"TMUX", "TMUX_PANE", "TERM"})
@@ -41,8 +44,9 @@ def parse_config(raw: bytes, path: str) -> Config:
     try:
         document = tomllib.loads(raw.decode())
         agents = _read_agents(document.pop("agents", {}), path)
-        chats = _read_chats(document.pop("chats", {}), path)
-        return msgspec.structs.replace(msgspec.convert(document, Config), agents=agents, chats=chats)
+        chats = _right(read_chats(document.pop("chats", {})), path)
+        jobs = _right(read_jobs(document.pop("jobs", {})), path)
+        return msgspec.structs.replace(msgspec.convert(document, Config), agents=agents, chats=chats, jobs=jobs)
     except UnicodeDecodeError as error:
         raise ConfigError(f"The configuration {path} is not UTF-8 (byte {error.start}).") from error
     except tomllib.TOMLDecodeError as error:
@@ -79,11 +83,12 @@ def _read_agents(tables: object, path: str) -> dict[str, AgentSpec]:
     return agents
 
 
-def _read_chats(table: object, path: str) -> ChatsConfig:
-    chats, wrong = read_chats(table)
+def _right(read: tuple[_Kind, list[str]], path: str) -> _Kind:
+    """Return what a section sets. Raises with every mistake in it."""
+    section, wrong = read
     if wrong:
         raise ConfigError("\n".join(f"The configuration {path} is wrong: {each}." for each in wrong))
-    return chats
+    return section
 
 
 def _checked(config: Config, path: str) -> Config:

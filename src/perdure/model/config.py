@@ -137,6 +137,29 @@ class ChatsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     legacy_dir: str = ""
 
 
+class JobsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How much jobs may do and print, and how long they are known."""
+
+    #: The longest that is waited for a job at once.
+    wait_seconds: float = 180.0
+    #: How much of what a job printed is given at once, in bytes: the latest of it.
+    poll_bytes: int = 200_000
+    #: How much of what a job printed is kept on disk.
+    log_bytes: int = 64 << 20
+    #: How long a job is known after it has ended, and how many such are at most.
+    keep_seconds: float = 1800.0
+    keep_ended: int = 64
+    #: How many may run at once: in all, and of an owner.
+    max_running: int = 256
+    max_per_owner: int = 64
+    #: How long a job may take to end once it was asked to.
+    grace_seconds: float = 2.0
+    #: Which variables a job is given, of those that whoever starts it has: names, with `*` for anything.
+    environment: tuple[str, ...] = ("*",)
+    #: Names of variables that are passed on even though they look like secrets.
+    secrets: tuple[str, ...] = ()
+
+
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything in config.toml."""
 
@@ -154,5 +177,6 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     thoughts: ThoughtsConfig = ThoughtsConfig()
     live: LiveConfig = LiveConfig()
     chats: ChatsConfig = ChatsConfig()
+    jobs: JobsConfig = JobsConfig()
     #: Agents besides those that come with the program, by name.
     agents: Mapping[str, AgentSpec] = {}

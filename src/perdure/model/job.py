@@ -75,10 +75,14 @@ class Job(Struct, frozen=True, kw_only=True):
     id: str
     order: Order
     ordered_at: datetime
+    #: Where its directory is, as whoever ordered it says it: others know no more of it than is written down.
+    place: str = ""
     status: JobStatus = JobStatus.RUNNING
     #: What looks after it: it keeps the output, and learns how the job ends.
     supervisor: JobProcess | None = None
     process: JobProcess | None = None
+    #: When its process was there.
+    began_at: datetime | None = None
     #: As a shell says it: 128 + the signal's number for one that a signal ended.
     exit_code: int | None = None
     ended_at: datetime | None = None

@@ -90,6 +90,8 @@ def _rows(store: Store) -> Iterator[Problem]:
         yield Problem(where=f"run {run_id(number)}", what="It cannot be read back.", repairable=True)
     for seq in store.damaged_events():
         yield Problem(where=f"event {seq}", what="It cannot be read back.", repairable=True)
+    for job in store.jobs.damaged():
+        yield Problem(where=f"job {job}", what="It cannot be read back.", repairable=True)
     for lost in damage_of(store.chats):
         yield Problem(where=lost.where, what=lost.what, repairable=True)
     for damage in store.damage():

@@ -18,6 +18,7 @@ _FILES = (
     "chats",
     "turns",
     "search",
+    "jobs",
 )
 _MARK = "-- name: "
 

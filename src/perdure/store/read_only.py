@@ -22,6 +22,7 @@ from perdure.store.store import Store
 
 if TYPE_CHECKING:
     from perdure.store.chats import ChatBook
+    from perdure.store.jobs import JobBook
 
 
 def open_read_only(url: str, state_dir: str) -> Store:
@@ -92,6 +93,13 @@ class ReadOnlyStore(Store):
         from perdure.store.chats import ChatBook
 
         return ChatBook(self.driver, read_only=True)
+
+    @cached_property
+    def jobs(self) -> JobBook:
+        """The jobs as they stand."""
+        from perdure.store.jobs import JobBook
+
+        return JobBook(self, read_only=True)
 
     def get_snapshot(self, id: str) -> Snapshot:
         found = super().get_snapshot(id)

@@ -136,6 +136,9 @@ def _rows(store: Store, now: datetime) -> Iterator[str]:
     for seq in list(store.damaged_events()):
         store.set_event_aside(seq, now)
         yield f"Set the damaged event {seq} aside."
+    for job in list(store.jobs.damaged()):
+        store.jobs.set_aside(job, now)
+        yield f"Set the damaged record of job {job} aside."
     for lost in list(damage_of(store.chats)):
         yield set_aside(store.chats, lost, now)
     for damage in list(store.damage()):

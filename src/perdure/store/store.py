@@ -25,6 +25,7 @@ from perdure.store.runs import Runs
 
 if TYPE_CHECKING:
     from perdure.store.chats import ChatBook
+    from perdure.store.jobs import JobBook
 
 _ID = re.compile(r"[0-9a-f]{1,16}")
 _PRUNED_AT = "pruned_at"
@@ -142,6 +143,13 @@ class Store(Journal, Runs, LeaseBook):
         from perdure.store.chats import ChatBook
 
         return ChatBook(self.driver)
+
+    @cached_property
+    def jobs(self) -> JobBook:
+        """The jobs in the same database: a `JobStore`."""
+        from perdure.store.jobs import JobBook
+
+        return JobBook(self)
 
     def begin(self) -> None:
         """Let a database that never held anything go on from what the state directory has."""

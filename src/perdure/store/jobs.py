@@ -1,0 +1,158 @@
+"""Jobs: written down before they are started, with what happens to them; each readable or left out on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from perdure import errors
+from perdure.model.event import Event, StoredEvent
+from perdure.model.job import Job
+from perdure.model.job_events import events_between
+from perdure.store.driver import Row
+from perdure.store.numbers import EVENTS, GIVING
+from perdure.store.queries import queries
+from perdure.store.rows import UNREADABLE, canonical, decoded, packed, stamp
+from perdure.store.runs import Runs
+
+
+class JobBook:
+    """The `JobStore` of one database, beside the events of it. One that cannot be read back costs only itself."""
+
+    def __init__(self, runs: Runs, *, read_only: bool = False) -> None:
+        self._runs = runs
+        self._driver = runs.driver
+        self._sql = queries()
+        self._is_read_only = read_only
+
+    def add_job(self, job: Job, *, limit: int | None = None, of_owner: int | None = None) -> None:
+        with self._changing():
+            if self._driver.fetch(self._sql["get_job"], id=job.id):
+                raise errors.Conflict(f"There is a job {job.id} already.", job=job.id)
+            self._refuse_too_many(job, limit, of_owner)
+            self._driver.execute(
+                self._sql["insert_job"],
+                id=job.id,
+                place=job.place,
+                owner=job.order.owner,
+                ordered_at=stamp(job.ordered_at),
+                ended_at=_end(job),
+                body=packed(canonical(job)),
+            )
+
+    def get_job(self, id: str) -> Job:
+        for row in self._driver.fetch(self._sql["get_job"], id=id):
+            job = job_from(row)
+            if job is None:
+                raise errors.JobNotFound(f"Job {id} cannot be read back; the others are not affected.", job=id)
+            return job
+        raise errors.JobNotFound(f"There is no job {id}.", job=id)
+
+    def jobs_beginning(self, prefix: str, *, limit: int = 2) -> tuple[Job, ...]:
+        # Ids are ASCII: nothing that begins with the prefix comes behind this.
+        rows = self._driver.fetch(self._sql["jobs_from"], low=prefix, high=prefix + "\x7f", limit=limit)
+        return tuple(_readable(rows))
+
+    def list_jobs(
+        self, *, owner: str | None = None, place: str | None = None, is_running: bool | None = None
+    ) -> tuple[Job, ...]:
+        running = None if is_running is None else int(is_running)
+        rows = self._driver.fetch(self._sql["list_jobs"], owner=owner, place=place, is_running=running)
+        return tuple(_readable(rows))
+
+    def change_job(self, id: str, change: Callable[[Job], Job]) -> Job:
+        with self._changing():
+            before = self.get_job(id)
+            after = change(before)
+            if not before.is_running:
+                after = _as_it_ended(after, before)
+            if after != before:
+                self._driver.execute(self._sql["put_job"], id=id, ended_at=_end(after), body=packed(canonical(after)))
+                self._tell(*events_between(before, after))
+            return after
+
+    def forget_jobs(self, place: str, ended_before: datetime, *, keep: int) -> tuple[str, ...]:
+        with self._changing():
+            rows = self._driver.fetch(
+                self._sql["jobs_to_forget"], place=place, before=stamp(ended_before), keep=max(0, keep)
+            )
+            for (id,) in rows:
+                self._driver.execute(self._sql["delete_job"], id=id)
+        return tuple(id for (id,) in rows)
+
+    def damaged(self) -> Iterator[str]:
+        """Yield the id of every job that cannot be read back."""
+        for row in self._driver.fetch(self._sql["list_jobs"], owner=None, place=None, is_running=None):
+            if job_from(row) is None:
+                yield row[0]
+
+    def set_aside(self, id: str, now: datetime) -> None:
+        """Move a damaged job to where it does no harm. Its directory tells what it was, to whoever looks there."""
+        with self._changing():
+            self._driver.execute(self._sql["set_job_aside"], at=stamp(now), id=id)
+            self._driver.execute(self._sql["delete_job"], id=id)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """One transaction in which nobody else changes a job or gives a number to an event."""
+        if self._is_read_only:
+            raise errors.StoreUnusable("The store is only read here: no job can be changed in it.")
+        with self._driver.transaction(GIVING):
+            yield
+
+    def _refuse_too_many(self, job: Job, limit: int | None, of_owner: int | None) -> None:
+        owner = job.order.owner
+        if owner is not None and of_owner is not None:
+            running = self._count("count_running_jobs_of", owner=owner)
+            if running >= of_owner:
+                raise errors.Refused(
+                    f"{owner} has {running} jobs running already, and {of_owner} are allowed.",
+                    running=running,
+                    limit=of_owner,
+                )
+        if limit is not None:
+            running = self._count("count_running_jobs", place=job.place)
+            if running >= limit:
+                raise errors.Refused(
+                    f"There are {running} jobs running already, and {limit} are allowed.", running=running, limit=limit
+                )
+
+    def _count(self, query: str, **parameters: str) -> int:
+        return int(self._driver.fetch(self._sql[query], **parameters)[0][0])
+
+    def _tell(self, *events: Event) -> None:
+        if events:
+            numbers = self._runs.numbers.take(EVENTS, len(events))
+            self._runs.keep_events(
+                StoredEvent(seq=seq, event=event) for seq, event in zip(numbers, events, strict=True)
+            )
+
+
+def job_from(row: Row) -> Job | None:
+    """Return a job of which everything that is said twice agrees, None when it cannot be read."""
+    id, place, owner, ordered_at, ended_at, body = row
+    try:
+        job = decoded(Job, body)
+        said = (job.id, job.place, job.order.owner, stamp(job.ordered_at), _end(job))
+    except UNREADABLE:
+        return None
+    return job if said == (id, place, owner, ordered_at, ended_at) else None
+
+
+def _as_it_ended(job: Job, before: Job) -> Job:
+    return replace(job, status=before.status, exit_code=before.exit_code, ended_at=before.ended_at, why=before.why)
+
+
+def _end(job: Job) -> str | None:
+    """When it ended, as a stamp. What says that it has ended says when."""
+    if job.is_running is not (job.ended_at is None):
+        raise ValueError(f"job {job.id} is {job.status}, and ended at {job.ended_at}")
+    return None if job.ended_at is None else stamp(job.ended_at)
+
+
+def _readable(rows: list[Row]) -> Iterator[Job]:
+    # One that cannot be read costs only itself; `check` says so.
+    return (job for job in map(job_from, rows) if job is not None)
