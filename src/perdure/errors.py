@@ -128,6 +128,12 @@ class AmbiguousJob(UsageError):
     """More than one job may be meant."""
 
 
+class JobOver(PerdureError):
+    """The job has ended."""
+
+    http_status = 409
+
+
 class Conflict(PerdureError):
     """Something was written in between; look again."""
 
