@@ -23,7 +23,7 @@ def open_for_reading(url: str, state_dir: str, failure: StoreUnusable) -> tuple[
     if "path" not in failure.data:
         raise failure
     store = open_store(url, state_dir=state_dir, read_only=True)
-    if not store.list_snapshots(limit=1):
+    if not store.list_snapshots(limit=1) and not store.chats.count_chats():
         store.close()
         raise failure
     cause = str(failure.data.get("cause", "the store says no more"))

@@ -296,6 +296,13 @@ def path_argument(text: str) -> str:
     return text
 
 
+def count_argument(text: str) -> int:
+    """Take an argument for how many."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text)):
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a whole number from 1 to 999999999")
+    return int(text)
+
+
 def with_setup(work: Callable[[Setup, argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
     """Return `work` as a command's `run`, with the store closed behind it."""
 

@@ -5,20 +5,14 @@ from __future__ import annotations
 import argparse
 
 from perdure.cli._reading import name_unreadable
-from perdure.cli._setup import Setup, with_setup
+from perdure.cli._setup import Setup, count_argument, with_setup
 from perdure.cli.render import local, print_json, print_table
 from perdure.model.snapshot import SnapshotSummary
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--limit", type=_number, metavar="N", help="only the newest N")
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text)):
-        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a whole number from 1 to 999999999")
-    return int(text)
+    parser.add_argument("--limit", type=count_argument, metavar="N", help="only the newest N")
 
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:

@@ -36,6 +36,7 @@ COMMANDS = {
     "show": ("show", "show one snapshot"),
     "diff": ("diff", "show what differs between two snapshots, or one and now"),
     "explain": ("explain", "show why a pane is taken for what it is"),
+    "chats": ("chats", "look at a gateway's chats, name them, go on with them, let go of them"),
     "hooks": ("hooks", "let agents record which conversation they are in"),
     "service": ("service", "watch from boot on, and bring everything back then"),
     "check": ("check", "read everything back and say what is wrong"),

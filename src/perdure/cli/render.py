@@ -71,6 +71,23 @@ def print_table(
     print("\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n"))
 
 
+def print_marked(text: str, marks: Sequence[tuple[int, int]]) -> None:
+    """Print a line of somebody else's text, indented, with parts of it marked where the reader is at a terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    line, done = Text("    "), 0
+    for start, end in marks:
+        # Piece by piece: what is written out gets longer.
+        line.append(printable(text[done:start])).append(printable(text[start:end]), style="bold reverse")
+        done = end
+    line.append(printable(text[done:]))
+    console = Console(highlight=False)
+    with console.capture() as captured:
+        console.print(line, soft_wrap=True)
+    print(captured.get(), end="")
+
+
 def _fitting(widths: Mapping[str, int], spare: Sequence[str], room: int) -> list[str]:
     """Return the columns to show, without those that can be spared while they do not fit."""
     shown = list(widths)

@@ -7,7 +7,7 @@ Two judgements, both leaning to hide: by name (a variable or flag that is called
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 #: What stands in place of a secret.
@@ -142,6 +142,37 @@ def redact_argv(argv: Sequence[str]) -> tuple[str, ...]:
             shown.append(redact_text(word))
         hide_next = not equals and word.startswith("-") and is_secret_name(word.lstrip("-"))
     return tuple(shown)
+
+
+def redact_data(value: object) -> object:
+    """Return plain data with every secret in it replaced: by the names of fields, and by what texts hold.
+
+    Lists of texts alone are taken for arguments too. Counts of tokens stay.
+    """
+    if isinstance(value, str):
+        return redact_text(value)
+    if isinstance(value, Mapping):
+        return {name: _redact_field(str(name), each) for name, each in value.items()}
+    if not isinstance(value, list | tuple):
+        return value
+    if all(isinstance(each, str) for each in value):
+        return list(redact_argv(value))
+    return [redact_data(each) for each in value]
+
+
+def _redact_field(name: str, value: object) -> object:
+    if not is_secret_name(name):
+        return redact_data(value)
+    return _hidden(value, is_count=name.lower().endswith("tokens"))
+
+
+def _hidden(value: object, *, is_count: bool) -> object:
+    if isinstance(value, Mapping):
+        return {name: _hidden(each, is_count=is_count) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_hidden(each, is_count=is_count) for each in value]
+    says_nothing = value is None or value == "" or isinstance(value, bool)
+    return value if says_nothing or (is_count and isinstance(value, int | float)) else HIDDEN
 
 
 #: Returns what stands in place of a secret.

@@ -12,6 +12,8 @@ import re
 
 _FIRST, _LAST = 0xEF80, 0xEFFF
 _RESERVED = re.compile(f"[{chr(_FIRST)}-{chr(_LAST)}]")
+#: Halves of a pair that stand alone and do not stand for a byte either.
+_HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 
 def decode(raw: bytes) -> str:
@@ -42,11 +44,14 @@ def visible(text: str) -> str:
 
 
 def as_text(value: object) -> object:
-    """Return plain data with every argument or path of the outside that is no text written as `decode` writes it."""
+    """Return plain data with every argument or path of the outside that is no text written as `decode` writes it.
+
+    Half of a character, as JSON can say it, becomes U+FFFD.
+    """
     if isinstance(value, str):
-        return decode(encode(value))
+        return decode(encode(_HALVES.sub("\ufffd", value)))
     if isinstance(value, dict):
-        return {name: as_text(each) for name, each in value.items()}
+        return {as_text(name): as_text(each) for name, each in value.items()}
     return [as_text(each) for each in value] if isinstance(value, list | tuple) else value
 
 

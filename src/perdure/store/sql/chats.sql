@@ -49,6 +49,11 @@ WHERE number > :after ORDER BY number LIMIT :limit
 SELECT number, id, key, title, touched_at, closed_at, turns, body FROM chats
 WHERE owner = :owner AND (title = :title OR (title >= :low AND title < :high)) ORDER BY number
 
+-- name: all_chats_titled
+-- Everybody's chats with a title, or with a numbered one that begins like it.
+SELECT number, id, key, title, touched_at, closed_at, turns, body FROM chats
+WHERE title = :title OR (title >= :low AND title < :high) ORDER BY number
+
 -- name: holder_of_title
 -- Which chat of an owner has a title.
 SELECT number, id, key, title, touched_at, closed_at, turns, body FROM chats WHERE owner = :owner AND title = :title

@@ -1,0 +1,148 @@
+"""`perdure chats show TARGET`: what was said in a chat, and what is known of it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+
+from msgspec import Struct
+
+from perdure.cli._setup import Setup, count_argument, with_setup
+from perdure.cli.chat_lines import turn_lines, turn_row
+from perdure.cli.chats_setup import add_target_argument, chat_row, state_of, target_of, title_of, where
+from perdure.cli.render import age, counted, local, print_json, printable
+from perdure.errors import ChatNotFound
+from perdure.host.clock import now
+from perdure.model.chat import Chat, Source, Tokens, Turn
+from perdure.model.secrets import redact_data
+from perdure.ports import ChatStore
+
+_LAST = 20
+#: Behind every turn a chat can have.
+_BEHIND = 1 << 40
+#: How far back it is looked for where a chat comes from.
+_GENERATIONS = 50
+
+
+class Ancestor(Struct, frozen=True, kw_only=True):
+    """A chat that another follows from."""
+
+    id: str
+    #: How the later one follows from it.
+    kinship: str | None
+    title: str | None
+    #: False when it was let go of.
+    kept: bool
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_target_argument(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--turns", type=count_argument, default=_LAST, metavar="N", help=f"the last N turns ({_LAST} without it)"
+    )
+    which.add_argument("--all", action="store_true", help="everything that was said")
+    parser.add_argument("--hidden", action="store_true", help="what was taken back, too")
+
+
+def _run(setup: Setup, args: argparse.Namespace) -> int:
+    store = setup.readable.chats
+    chat = target_of(setup, args)
+    if args.all:
+        turns = store.load_turns(chat.id, hidden=args.hidden).turns
+    else:
+        turns = last_turns(store, chat.id, args.turns, hidden=args.hidden)
+    before = tuple(_ancestors(store, chat))
+    further = store.continuation_of(chat.id)
+    if args.json:
+        print_json(
+            {
+                "chat": chat_row(chat),
+                "lineage": before,
+                "continued_in": further and further.id,
+                "extra": redact_data(chat.extra),
+                "flush": {"flushed_at": chat.flushed_at, "failures": chat.flush_failures},
+                "turns": [turn_row(turn) for turn in turns],
+            }
+        )
+        return 0
+    for line in _facts(chat, before, further, now()):
+        print(printable(line))
+    shown = sum(not turn.hidden for turn in turns)
+    print(f"turns     {chat.turns}{f', the last {shown} below' if shown < chat.turns else ''}")
+    for turn in turns:
+        print()
+        for line in turn_lines(turn):
+            print(line)
+    return 0
+
+
+run = with_setup(_run)
+
+
+def last_turns(store: ChatStore, id: str, count: int, *, hidden: bool) -> tuple[Turn, ...]:
+    """Return the last turns of a chat, so many where there are so many, without reading all that come before."""
+    end = store.load_turns(id, start=_BEHIND, limit=1).next
+    back = count
+    while True:
+        # Positions that were taken back count too: it may have to be gone back further.
+        start = max(1, end - back)
+        turns = store.load_turns(id, start=start, hidden=hidden).turns
+        if len(turns) >= count or start == 1:
+            return turns[-count:]
+        back *= 4
+
+
+def _ancestors(store: ChatStore, chat: Chat) -> Iterator[Ancestor]:
+    """The chats a chat follows from, the nearest first."""
+    seen = {chat.id}
+    while chat.follows is not None and chat.follows not in seen and len(seen) <= _GENERATIONS:
+        id, kinship, before = chat.follows, chat.kinship, None
+        with suppress(ChatNotFound):
+            before = store.get_chat(id)
+        title = None if before is None else title_of(before)
+        yield Ancestor(id=id, kinship=kinship, title=title, kept=before is not None)
+        if before is None:
+            return
+        seen.add(id)
+        chat = before
+
+
+def _facts(chat: Chat, before: tuple[Ancestor, ...], further: Chat | None, at: datetime) -> Iterator[str]:
+    title = title_of(chat)
+    yield f"{chat.id}  {f'{title}  ' if title else ''}{state_of(chat)}"
+    yield f"where     {chat.source.platform}, {where(chat)}{_ids(chat.source)}{', shared' if chat.shared else ''}"
+    yield f"key       {chat.key}"
+    yield f"begun     {local(chat.opened_at)}"
+    yield f"used      {local(chat.touched_at)}, {age(chat.touched_at, at)}"
+    if chat.closed_at is not None:
+        owed = ", and still to be handed on" if chat.is_owed else ""
+        yield f"closed    {local(chat.closed_at)}, {chat.close_reason or 'nobody knows why'}{owed}"
+    for each in before:
+        name = f" {each.title}" if each.title else ""
+        yield f"follows   {each.id}{name}, {each.kinship or 'nobody knows how'}{'' if each.kept else ', not kept any more'}"
+    if further is not None:
+        yield f"goes on   in {further.id}"
+    yield f"tokens    {_tokens(chat.tokens)}"
+    for model, tokens in chat.by_model.items():
+        yield f"          {model}: {_tokens(tokens)}"
+    if chat.flush_failures:
+        yield f"flush     failed {counted(chat.flush_failures, 'time')}"
+
+
+def _ids(source: Source) -> str:
+    ids = {
+        "profile": source.profile,
+        "scope": source.scope_id,
+        "chat": source.chat_id,
+        "thread": source.thread_id,
+        "user": source.user_id_alt or source.user_id,
+    }
+    return "".join(f", {name} {id}" for name, id in ids.items() if id)
+
+
+def _tokens(tokens: Tokens) -> str:
+    return f"{tokens.total} ({tokens.input} in, {tokens.output} out)"
