@@ -12,6 +12,9 @@ from perdure.model import text
 
 _PATIENCE = 0.25
 _WAL = 2
+#: How often a file is read again that was written while it was read as one that nobody writes.
+_TRIES = 5
+_UNWATCHED = "immutable=1"
 
 
 def query(path: str, sql: str, parameters: Sequence[object] = ()) -> Sequence[tuple[object, ...]] | None:
@@ -21,14 +24,26 @@ def query(path: str, sql: str, parameters: Sequence[object] = ()) -> Sequence[tu
     """
     try:
         raw = text.encode(path)
-        options = _options(raw)
-        if options is None:
-            return None
-        uri = file_uri(raw, options)
-        with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)) as connection:
-            return _rows(connection, sql, parameters)
+        for _ in range(_TRIES):
+            options = _options(raw)
+            if options is None:
+                return None
+            before = _standing(raw)
+            uri = file_uri(raw, options)
+            with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)) as connection:
+                rows = _rows(connection, sql, parameters)
+            if _UNWATCHED not in options or _standing(raw) == before:
+                return rows
+        return None
     except (sqlite3.Error, sqlite3.Warning, OSError, ValueError, OverflowError):
         return None
+
+
+def _standing(path: bytes) -> tuple[int, ...]:
+    """What changes when somebody writes to a database: without its log SQLite would not notice."""
+    status = os.stat(path)
+    log = os.path.getsize(path + b"-wal") if os.path.exists(path + b"-wal") else 0
+    return status.st_ino, status.st_size, status.st_mtime_ns, log
 
 
 def _rows(connection: sqlite3.Connection, sql: str, parameters: Sequence[object]) -> list[tuple[object, ...]]:
@@ -54,7 +69,7 @@ def _options(path: bytes) -> str | None:
     if len(header) < 20 or header[18] != _WAL:
         return "mode=ro"
     has_log = os.path.exists(path + b"-wal") and os.path.getsize(path + b"-wal") > 0
-    return "mode=ro&readonly_shm=1" if has_log else "mode=ro&immutable=1"
+    return "mode=ro&readonly_shm=1" if has_log else f"mode=ro&{_UNWATCHED}"
 
 
 def file_uri(path: str | bytes, options: str) -> str:
