@@ -169,6 +169,22 @@ _PLAINLY = (*SH, 'case "$1" in -*) exit 127;; esac; exec "$@"', MARK)
 _STAYING = (*SH, 'command -v "$1" >/dev/null 2>&1 && exec "$@"; shell=; ' + _LEAVE_SHELL, MARK)
 
 
+def through_shell(shell: str, cwd: str, argv: Sequence[str]) -> tuple[str, ...]:
+    """Return the words that start a program as the user's shell would: from `cwd`, once it has read all its files.
+
+    The shell becomes the program. One that is not known is left out, for `/bin/sh`.
+    """
+    words = (MARK, cwd, *argv)
+    match shell.rpartition("/")[2]:
+        case "bash":
+            return (shell, "-l", "-c", r'\exec "$0" -i -c "$@"', shell, _BECOME, *words)
+        case "fish":
+            return (shell, "-l", "-i", "-c", _BECOME_IN_FISH, *words)
+        case "zsh" | "sh" | "dash" | "ash" | "ksh" | "ksh93" | "mksh" | "yash":
+            return (shell, "-l", "-i", "-c", _BECOME, *words)
+    return ("/bin/sh", "-l", "-c", _BECOME, *words)
+
+
 def needs_wrapper(start: Start) -> bool:
     """Say whether a pane has to run `command(start)`: False where the shell tmux starts by itself does as well."""
     return start != Start(name=start.name, again=start.again, status=start.status)
