@@ -16,6 +16,7 @@ from perdure.chats.service import Chats
 from perdure.chats.source import description, source_dict
 from perdure.chats.targets import find_chat
 from perdure.cli._setup import Setup
+from perdure.cli.jobs_setup import jobs_of
 from perdure.cli.render import age, print_table
 from perdure.host.clock import now
 from perdure.model.chat import Chat, Tokens
@@ -74,8 +75,8 @@ def add_platform_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def chats_of(setup: Setup) -> Chats:
-    """Return the chats of the store, to be changed."""
-    return Chats(setup.store.chats, setup.config, now)
+    """Return the chats of the store, to be changed. Those whose jobs run are kept from being reset by themselves."""
+    return Chats(setup.store.chats, setup.config, now, has_jobs=jobs_of(setup).has_running)
 
 
 def target_of(setup: Setup, args: argparse.Namespace) -> Chat:

@@ -22,6 +22,10 @@ _FIRST: Mapping[EventKind, tuple[str, ...]] = {
     EventKind.SKILL_CHANGED: ("skill",),
     EventKind.THOUGHT: ("thought",),
     EventKind.SENT: ("result",),
+    EventKind.JOB_STARTED: ("job",),
+    EventKind.JOB_ENDED: ("job", "status", "exit_code"),
+    EventKind.JOB_OUTPUT: ("job", "output"),
+    EventKind.JOB_NOTE: ("job", "note"),
 }
 #: Said by what stands before them.
 _SAID = {EventKind.STATE_CHANGED: frozenset({"state", "reason", "from", "to"})}

@@ -37,6 +37,7 @@ COMMANDS = {
     "diff": ("diff", "show what differs between two snapshots, or one and now"),
     "explain": ("explain", "show why a pane is taken for what it is"),
     "chats": ("chats", "look at a gateway's chats, name them, go on with them, let go of them"),
+    "jobs": ("jobs", "start commands that go on when you are gone, and ask for them later"),
     "hooks": ("hooks", "let agents record which conversation they are in"),
     "service": ("service", "watch from boot on, and bring everything back then"),
     "check": ("check", "read everything back and say what is wrong"),

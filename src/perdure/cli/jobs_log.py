@@ -1,0 +1,120 @@
+"""`perdure jobs log ID`: what a job printed, standard error to standard error."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from perdure.cli._setup import Setup, with_setup
+from perdure.cli.jobs_setup import add_job_argument, jobs_of
+from perdure.cli.render import print_json
+from perdure.errors import UsageError
+from perdure.host.clock import pause
+from perdure.jobs import output
+from perdure.jobs.reading import Log, stretches_of
+from perdure.jobs.service import Jobs
+from perdure.model.job import Job, Output
+from perdure.model.text import decode
+
+#: How often it is looked whether there is more.
+_EVERY = 0.1
+_PIECE = 1 << 20
+
+
+class Stretch(Struct, frozen=True, kw_only=True):
+    """What a job printed to one of its streams, before it printed to the other."""
+
+    stream: str
+    text: str
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_job_argument(parser)
+    parser.add_argument("-f", "--follow", action="store_true", help="go on with what it prints until it has ended")
+    parser.add_argument("--offset", type=_lines, metavar="N", help="from line N on; the first is 0")
+    parser.add_argument("--limit", type=_lines, metavar="N", help="so many lines from there on")
+    parser.add_argument("--tail", type=_lines, metavar="N", help="the last so many lines")
+
+
+def _lines(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 12):
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a number of lines")
+    return int(text)
+
+
+def _run(setup: Setup, args: argparse.Namespace) -> int:
+    jobs = jobs_of(setup, only_look=True)
+    job = jobs.find(args.job)
+    if args.follow:
+        return _follow(jobs, job, args)
+    if args.json:
+        _print_json(jobs.log(job.id, offset=args.offset, limit=args.limit, tail=args.tail))
+    elif (args.offset, args.limit, args.tail) == (None, None, None):
+        for piece in _pieces(jobs.path(job), 0):
+            _print(stretches_of(piece))
+    else:
+        most = setup.config.jobs.log_bytes
+        _print(jobs.log(job.id, offset=args.offset, limit=args.limit, tail=args.tail, most=most).stretches)
+    return 0
+
+
+run = with_setup(_run)
+
+
+def _print_json(log: Log) -> None:
+    print_json(
+        {
+            "job": log.job.id,
+            "status": log.job.status.value,
+            "exit_code": log.job.exit_code,
+            "offset": log.first,
+            "total_lines": log.total,
+            "output": log.printed.text,
+            "truncated": log.printed.truncated,
+            "streams": [_stretch(is_error, data) for is_error, data in log.stretches],
+        }
+    )
+
+
+def _stretch(is_error: bool, data: bytes) -> Stretch:
+    return Stretch(stream="stderr" if is_error else "stdout", text=data.decode(errors="replace"))
+
+
+def _follow(jobs: Jobs, job: Job, args: argparse.Namespace) -> int:
+    """Print what there is and what comes, until the job has ended and all of it is printed."""
+    if args.offset is not None or args.limit is not None:
+        raise UsageError("-f goes on to the end, and begins with the last lines (--tail) or with the first.")
+    directory = jobs.path(job)
+    at = 0
+    if args.tail is not None:
+        at = output.lines(directory, -1, args.tail, most=jobs.config.log_bytes).output.start
+    while True:
+        # Asked before it is read: what was printed up to the end is there then.
+        is_over = not jobs.get(job.id).is_running
+        for piece in _pieces(directory, at):
+            at = piece.end
+            if args.json:
+                print_json({"job": job.id, "start": piece.start, "end": piece.end, "output": decode(piece.data)})
+            else:
+                _print(stretches_of(piece))
+        if is_over:
+            return 0
+        pause(_EVERY)
+
+
+def _pieces(directory: str, start: int) -> Iterator[Output]:
+    """Yield what is kept from a place on."""
+    while (piece := output.read(directory, start, _PIECE)).data:
+        yield piece
+        start = piece.end
+
+
+def _print(stretches: Iterable[tuple[bool, bytes]]) -> None:
+    for is_error, data in stretches:
+        stream = (sys.stderr if is_error else sys.stdout).buffer
+        stream.write(data)
+        stream.flush()
