@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.acceptance.gateway import ANN, Gateway
 from tests.acceptance.kit import (
     hand_over,
     history,
@@ -145,6 +146,15 @@ def test_on_a_full_disk_everything_kept_is_shown(
     assert perdure.ok("history").err == ""
     assert save(perdure)["result"] == "saved"
     assert is_whole(perdure)
+
+
+def test_chats_are_shown_where_nothing_else_is_kept(perdure: Perdure, disk: Disk, private_home: PrivateHome) -> None:
+    id = Gateway(private_home).open(ANN, "hello")
+    disk.remount("ro")
+    for args in (["ls"], ["show", id], ["title", id], ["prune", "--dry-run"]):
+        assert "read-only" in perdure.ok("chats", *args).err
+    for args in (["title", id, "Tea"], ["reset", id], ["prune"]):
+        assert perdure("chats", *args).code == 5
 
 
 def test_without_a_database_the_manifests_are_shown(perdure: Perdure, disk: Disk, saved: list[str]) -> None:

@@ -12,6 +12,7 @@ from perdure.chats import titles
 from perdure.chats.source import description
 from perdure.model.chat import Chat
 from perdure.model.chat_owner import owner_of
+from perdure.model.secrets import redact_text
 from perdure.ports import ChatStore
 
 #: In no id, key or title, and no database takes it.
@@ -64,7 +65,8 @@ def _not_found(text: str) -> errors.ChatNotFound:
 
 
 def _ambiguous(text: str, found: Sequence[Chat]) -> errors.AmbiguousChat:
-    which = ", ".join(f"{chat.id} ({chat.source.platform}, {description(chat.source)})" for chat in found[:_NAMED])
+    places = (f"{chat.id} ({chat.source.platform}, {description(chat.source)})" for chat in found[:_NAMED])
+    which = redact_text(", ".join(places))
     more = " and more" if len(found) > _NAMED else ""
     ids = [chat.id for chat in found[:_NAMED]]
     return errors.AmbiguousChat(f"More than one chat may be meant by {text[:200]!r}: {which}{more}.", chats=ids)

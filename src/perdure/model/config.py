@@ -131,7 +131,7 @@ class ChatsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     #: Whole policies, by type of chat; and by platform, which win.
     reset_by_type: Mapping[str, ResetPolicy] = {}
     reset_by_platform: Mapping[str, ResetPolicy] = {}
-    #: How long ago a chat was closed when pruning lets go of it.
+    #: How long ago a chat was used and closed when pruning lets go of it; 0: it has to be said.
     prune_days: int = 90
     #: Where sessions.json and its JSONL files are written for older programs; nowhere when empty.
     legacy_dir: str = ""
