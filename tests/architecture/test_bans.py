@@ -22,6 +22,8 @@ class Ban(NamedTuple):
 PROCESSES = ("perdure.tmux", "perdure.host", "perdure.jobs")
 #: A program of its own, which stands for somebody else's.
 SIMULATED = "perdure.demo.agent"
+#: Run by themselves, without the rest of the program: what looks after jobs, and its watch.
+SUPERVISOR = ("perdure.jobs.supervisor", "perdure.jobs.keeping")
 
 BANS = (
     Ban(("subprocess", "pty", "asyncio.create_subprocess_exec"), PROCESSES, "processes are started at the edges only"),
@@ -48,12 +50,12 @@ BANS = (
             "time.localtime",
             "time.gmtime",
         ),
-        ("perdure.host.clock", SIMULATED),
+        ("perdure.host.clock", "perdure.jobs.supervisor", SIMULATED),
         "time is an argument: take `now`",
     ),
     Ban(
         ("time.monotonic", "time.monotonic_ns", "time.perf_counter", "time.perf_counter_ns", "time.clock_gettime"),
-        ("perdure.tmux", "perdure.host", SIMULATED),
+        ("perdure.tmux", "perdure.host", *SUPERVISOR, SIMULATED),
         "only the edges wait for something",
     ),
     Ban(

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from perdure.jobs.place import Began
+from perdure.errors import PerdureError, Refused
+from perdure.host.clock import now, pause, ticking
+from perdure.host.unix_socket import connected
+from perdure.jobs import answering, foreman, keeping, kin, launching, orders, supervisor
+from perdure.jobs.place import Began, JobPlace, job_path
 from perdure.model.job import Terminal
+from perdure.model.text import encode
 
 #: How long the whole of it may take, in seconds.
 PATIENCE = 30.0
+#: How long a foreman stays whom nobody asks for anything, in seconds.
+IDLE = 300.0
+#: How long to wait before asking once more, in seconds.
+_MOMENT = 0.02
 
 
 def start(
@@ -26,9 +39,107 @@ def start(
     """Start a job, and return how it began: its command is running then, or was, or `JobPlace.ended` says why not.
 
     A command that cannot be started is a job that ended: code 127 when there is no such program or directory, 126 when
-    it may not be run. None: it ended without ever becoming a process, for the reason `ended` gives. PERDURE_JOB=ID is
-    added to `env`, which is otherwise all the command gets. The job outlives this process and, by the words `outside`
+    it may not be run. None: somebody has it, and has not begun in all that time. PERDURE_JOB=ID is added to `env`, which
+    is otherwise all the command gets. The job outlives this process and, by the words `outside`
     (`host.scope.outside_service`), the service it belongs to. Asked a second time with the same id nothing is started
     twice: `Refused`. Raises PerdureError when nobody could be found to start it; then it will never run.
     """
-    raise NotImplementedError
+    if not sys.platform.startswith("linux"):
+        raise Refused("Jobs need Linux: how a job ended cannot be told for certain elsewhere.")
+    place = JobPlace(job_path(jobs_dir, id))
+    place.write_order(argv=argv, cwd=cwd, env=env, terminal=terminal, cap=cap)
+    try:
+        return _hand_over(jobs_dir, id, place, outside, ticking() + patience)
+    except PerdureError as error:
+        if not place.give_up(error.message, now()):
+            return place.began()
+        raise
+
+
+def _hand_over(jobs_dir: str, id: str, place: JobPlace, outside: tuple[str, ...], deadline: float) -> Began | None:
+    """Ask until somebody has it. However often that is, it is begun once: `supervisor.look_after` sees to that."""
+    said = b""
+    while ticking() < deadline:
+        said = _ask(jobs_dir, id, deadline)
+        word = said.split()[0] if said.split() else b""
+        if word in (b"began", b"ended"):
+            return place.began()
+        if word == b"taken":
+            return _await(place, deadline)
+        if word == b"failed":
+            raise PerdureError(f"The job could not be started: {os.strerror(int(said.split()[1]))}.")
+        if word == b"order":
+            raise PerdureError(f"The order in {place.directory} cannot be read.")
+        if place.began() is not None:
+            return place.began()
+        if not said:
+            _start_foreman(jobs_dir, outside, deadline)
+    raise PerdureError(f"Nobody in {jobs_dir} started the job in time.")
+
+
+def _ask(jobs_dir: str, id: str, deadline: float) -> bytes:
+    """Return what is answered; b"" when there is nobody, or not any more."""
+    try:
+        with connected(os.path.join(jobs_dir, "foreman"), timeout=max(deadline - ticking(), _MOMENT)) as connection:
+            connection.sendall(b"hire %s %s\n" % (encode(id), _stamp()))
+            said = b""
+            while not said.endswith(b"\n") and (part := connection.recv(100)):
+                said += part
+            return said
+    except OSError:
+        return b""
+
+
+def _await(place: JobPlace, deadline: float) -> Began | None:
+    """Wait for somebody who had it before we asked again."""
+    while ticking() < deadline:
+        if place.began() is not None or place.ended() is not None:
+            break
+        pause(_MOMENT)
+    return place.began()
+
+
+def _start_foreman(jobs_dir: str, outside: tuple[str, ...], deadline: float) -> None:
+    """Start a foreman, and return when one listens: this one, or one that somebody else has started meanwhile."""
+    words = [*outside, sys.executable, "-I", "-S", foreman.__file__, encode(jobs_dir), str(IDLE), _stamp()]
+    try:
+        # Nothing of our environment: what we were started with is not for those who do not ask for it, and a mark of a
+        # job we run in would make the foreman a part of that job.
+        process = subprocess.Popen(
+            words,
+            env={b"PATH": encode(os.environ.get("PATH", os.defpath)), **dict([kin.FOREMAN.split(b"=")])},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise PerdureError(f"{sys.executable}: {error.strerror or error}.") from error
+    try:
+        said, _ = process.communicate(timeout=max(deadline - ticking(), _MOMENT))
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise PerdureError(f"Nobody could be started in {jobs_dir} in time.") from None
+    if said.startswith(b"failed"):
+        raise PerdureError(f"Nobody can be reached in {jobs_dir}: {os.strerror(int(said.split()[1]))}.")
+    if not said:
+        raise PerdureError(f"Nobody could be started in {jobs_dir}: {_last_words(process.returncode)}.")
+    if said.startswith(b"held"):
+        # Another is about to listen, or about to leave.
+        pause(_MOMENT)
+
+
+def _last_words(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"code {code}"
+
+
+def _stamp() -> bytes:
+    """What tells this version of the program from another, to which a foreman may belong who still runs."""
+    stamp = 0
+    for module in (foreman, supervisor, answering, keeping, kin, launching, orders):
+        with suppress(OSError):
+            status = os.stat(module.__file__)
+            stamp = hash((stamp, status.st_ino, status.st_mtime_ns, status.st_size))
+    return b"%x" % (stamp & (1 << 64) - 1)

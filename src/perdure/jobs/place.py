@@ -13,12 +13,14 @@ Everything here is files, so that it is as true with every process dead.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -32,7 +34,7 @@ from perdure.model.job import JobProcess, JobStatus, Terminal
 from perdure.model.text import decode, encode
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-_MOST = 1 << 16
+T = TypeVar("T")
 
 
 class Began(Struct, frozen=True, kw_only=True):
@@ -74,6 +76,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     #: Whether these very processes are there.
     supervisor_runs: bool = False
     process_runs: bool = False
+    #: Somebody has seen it begin, whatever is on the disk now.
+    was_seen: bool = False
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
@@ -96,9 +100,9 @@ def judge(facts: Facts) -> Judgement:
     if facts.ended is not None:
         return _judge_ended(facts.ended)
     if facts.began is None:
-        if facts.ordered is None:
-            return Judgement(status=JobStatus.LOST, why="Nothing of it is left on the disk.")
-        if facts.ordered != facts.boot:
+        if facts.was_seen:
+            return Judgement(status=JobStatus.LOST, why="What was written down of it is gone from the disk.")
+        if facts.ordered not in (None, facts.boot):
             return Judgement(status=JobStatus.LOST, why="The machine was restarted before it was seen to begin.")
         return Judgement(status=JobStatus.RUNNING, why="It has not begun yet.")
     if facts.began.supervisor.boot != facts.boot:
@@ -106,7 +110,9 @@ def judge(facts: Facts) -> Judgement:
     if facts.supervisor_runs:
         return Judgement(status=JobStatus.RUNNING)
     if facts.process_runs:
-        why = "It runs, but what looked after it is gone: what it prints is not kept, and how it ends will not be known."
+        why = (
+            "It runs, but what looked after it is gone: what it prints is not kept, and how it ends will not be known."
+        )
         return Judgement(status=JobStatus.RUNNING, why=why)
     return Judgement(status=JobStatus.LOST, why="What looked after it was ended, and nobody saw how it ended.")
 
@@ -153,31 +159,186 @@ class JobPlace:
         `cap` is how many bytes of output are kept. Raises `Refused` for words no program can be given, and when there is
         a job in this directory already; PerdureError when it cannot be written.
         """
-        raise NotImplementedError
+        raw = _packed(argv, cwd, env, terminal, cap)
+        try:
+            make_private(os.path.dirname(encode(self.directory)))
+            os.mkdir(encode(self.directory), 0o700)
+            self._write("order", raw)
+        except FileExistsError:
+            raise Refused(f"There is a job in {self.directory} already.") from None
+        except OSError as error:
+            raise PerdureError(f"{self.directory}: {error.strerror or error}.") from error
 
     def began(self) -> Began | None:
         """Return how the job began; None when it has not, as far as is written down."""
-        raise NotImplementedError
+        told = _decoded(self._read("began.json"), _Began)
+        if told is None:
+            return None
+        return Began(
+            supervisor=JobProcess(pid=told.supervisor[0], started=told.supervisor[1], boot=told.boot),
+            process=JobProcess(pid=told.process[0], started=told.process[1], boot=told.boot),
+            at=datetime.fromtimestamp(told.at, UTC),
+        )
 
     def ended(self) -> Ended | None:
         """Return how the job ended; None when it has not, as far as is written down."""
-        raise NotImplementedError
+        told = _decoded(self._read("ended.json"), _Ended)
+        if told is None:
+            return None
+        return Ended(
+            exit_code=told.exit_code,
+            signal=told.signal or None,
+            killed=bool(told.killed_by),
+            at=datetime.fromtimestamp(told.at, UTC),
+            why=self._why(told),
+            printed=told.printed,
+            dropped=told.dropped,
+            left=told.left,
+        )
 
-    def facts(self) -> Facts:
-        """Return all that can be known of the job at this moment."""
-        raise NotImplementedError
+    def facts(self, *, was_seen: bool = False) -> Facts:
+        """Return all that can be known of the job at this moment; `was_seen` by whoever asks to have begun."""
+        sheet = self._sheet()
+        began = self.began()
+        supervisor_runs = began is not None and is_same_process(began.supervisor)
+        process_runs = began is not None and is_same_process(began.process)
+        # Last: who was not there any more when it was asked for has written it by now, or never will.
+        return Facts(
+            ordered=None if sheet is None else decode(sheet.boot),
+            began=began,
+            ended=self.ended(),
+            boot=this_boot(),
+            supervisor_runs=supervisor_runs,
+            process_runs=process_runs,
+            was_seen=was_seen,
+        )
 
-    def judgement(self) -> Judgement:
-        """Return what became of the job, as far as it can be known at this moment."""
-        return judge(self.facts())
+    def judgement(self, *, was_seen: bool = False) -> Judgement:
+        """Return what became of the job, as far as it can be known at this moment; `was_seen` as `facts` has it."""
+        return judge(self.facts(was_seen=was_seen))
 
     def give_up(self, why: str, now: datetime) -> bool:
         """Write down that the job never began, for good, unless somebody has it or it has begun; say whether.
 
-        Nobody can begin it afterwards, however late an order arrives.
+        Nobody can begin it afterwards, however late an order arrives. Raises PerdureError when it cannot be written.
         """
-        raise NotImplementedError
+        try:
+            make_private(encode(self.directory))
+            held = os.open(self._path("held"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise PerdureError(f"{self.directory}: {error.strerror or error}.") from error
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if self.began() is not None or self.ended() is not None:
+                return False
+            told = _Ended(exit_code=None, at=now.timestamp(), why=why)
+            self._write("ended.json", msgspec.json.encode(told), for_good=True)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise PerdureError(f"{self.directory}: {error.strerror or error}.") from error
+        finally:
+            os.close(held)
+        return True
 
     def remove(self) -> None:
         """Delete the directory with everything the job printed. Nothing when there is none; for ended jobs only."""
-        raise NotImplementedError
+        with suppress(FileNotFoundError):
+            for name in os.listdir(encode(self.directory)):
+                with suppress(FileNotFoundError):
+                    os.unlink(os.path.join(encode(self.directory), name))
+            os.rmdir(encode(self.directory))
+
+    def _path(self, name: str) -> bytes:
+        return os.path.join(encode(self.directory), name.encode())
+
+    def _read(self, name: str) -> bytes:
+        try:
+            with open(self._path(name), "rb", buffering=0) as file:
+                return file.read()
+        except OSError:
+            return b""
+
+    def _sheet(self) -> orders.Sheet | None:
+        return orders.unpack(self._read("order"))
+
+    def _write(self, name: str, raw: bytes, *, for_good: bool = False) -> None:
+        # Not the name a supervisor writes under.
+        fresh = self._path(f"{name}.late")
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(handle, "wb", buffering=0) as file:
+            if file.write(raw) != len(raw):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if for_good:
+                os.fsync(handle)
+        os.rename(fresh, self._path(name))
+
+    def _why(self, told: _Ended) -> str | None:
+        if told.killed_by == "signal":
+            return "What looks after it was told to end, and ended it."
+        if not told.trouble:
+            return told.why
+        reason = os.strerror(told.errno)
+        if told.trouble == "directory":
+            sheet = self._sheet()
+            return f"It could not be started in {'its directory' if sheet is None else decode(sheet.cwd)}: {reason}."
+        if told.trouble == "program":
+            sheet = self._sheet()
+            return f"{'Its program' if sheet is None else decode(sheet.argv[0])} could not be run: {reason}."
+        return f"It could not be given a terminal: {reason}." if told.trouble == "terminal" else f"The disk: {reason}."
+
+
+class _Began(Struct, frozen=True, kw_only=True):
+    """As a supervisor writes it: each process as its number and its start."""
+
+    boot: str
+    supervisor: tuple[int, int]
+    process: tuple[int, int]
+    at: float
+
+
+class _Ended(Struct, frozen=True, kw_only=True):
+    """As a supervisor writes it, or whoever gives up."""
+
+    exit_code: int | None
+    signal: int = 0
+    killed_by: str = ""
+    at: float
+    trouble: str = ""
+    errno: int = 0
+    printed: int = 0
+    dropped: int = 0
+    left: int = 0
+    why: str | None = None
+
+
+def _packed(argv: Sequence[str], cwd: str, env: Mapping[str, str], terminal: Terminal | None, cap: int) -> bytes:
+    try:
+        return orders.pack(
+            orders.Sheet(
+                boot=encode(this_boot()),
+                umask=_umask(),
+                cap=cap,
+                rows=0 if terminal is None else max(terminal.rows, 1),
+                columns=0 if terminal is None else max(terminal.columns, 1),
+                cwd=encode(cwd),
+                argv=[encode(word) for word in argv],
+                env={encode(name): encode(value) for name, value in env.items()},
+            )
+        )
+    except ValueError as error:
+        raise Refused(f"This cannot be run: {error}.") from error
+
+
+def _umask() -> int:
+    """Ours, which a command is to have too; read where reading does not change it for a moment."""
+    found = re.search(rb"^Umask:\s*([0-7]+)$", read_told("/proc/self/status"), re.MULTILINE)
+    return int(found[1], 8) if found else 0o022
+
+
+def _decoded(raw: bytes, kind: type[T]) -> T | None:
+    """What was written down; None for nothing, and for what a machine that stopped left half written."""
+    try:
+        return msgspec.json.decode(raw, type=kind) if raw.strip() else None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,473 @@
+"""What looks after one job: it starts the command, keeps what it prints, and writes down how it ended.
+
+One process a job, forked by the foreman, in a session of its own: it lives on when everybody else is gone. Everything
+others need to know is in the job's directory (`place`), where it works.
+
+Only the standard library, and as little of it as possible: it runs by the hundred (see `foreman`).
+"""
+
+from __future__ import annotations
+
+import _signal as signal
+import fcntl
+import os
+import select
+import termios
+import time
+
+from perdure.jobs import kin, launching
+from perdure.jobs.answering import Request, admit, answer, listen
+from perdure.jobs.keeping import Keeper
+from perdure.jobs.orders import Sheet, unpack
+
+#: As much is read at once, and as much by one who prints a lot.
+_LITTLE, _MUCH = 1 << 16, 1 << 18
+#: So many full reads in a row, and it prints a lot.
+_FLOOD = 16
+#: The most that may wait to be read by the job.
+_UNREAD = 1 << 20
+#: How long what is left in the pipes is read when the job has ended and somebody else still writes, in seconds.
+_DRAIN = 1.0
+#: How long a job is given when it is us who are told to end.
+_GRACE = 5.0
+#: How often it is looked whether everything has ended: while it may do so by itself, and when it may not.
+_LOOK, _LOOK_AGAIN = 0.1, 0.02
+#: When to believe that something cannot be ended.
+_HOPELESS = 5.0
+_RESERVED = 512
+_ENDED, _RESERVE = b"ended.json", b"ended.json.new"
+
+
+def look_after(directory: bytes, id: bytes, boot: bytes, caller: int) -> None:
+    """Take up the job whose order lies in the directory, tell `caller` so, and return when nothing of it is left.
+
+    Says `taken` when somebody else has it or had it, `order` when there is none, `failed` and a number when the system
+    did not let it be started; then nothing was started. `began` or `ended` otherwise.
+    """
+    os.setsid()
+    os.chdir(directory)
+    held = os.open(b"held", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        answer(caller, b"taken")
+        return
+    if os.path.exists(b"began.json") or os.path.exists(_ENDED):
+        answer(caller, b"taken")
+        return
+    try:
+        with open(b"order", "rb", 0) as file:
+            sheet = unpack(file.read())
+    except OSError:
+        sheet = None
+    if sheet is None:
+        answer(caller, b"order")
+        return
+    try:
+        supervisor = Supervisor(sheet, id, boot)
+    except OSError as error:
+        answer(caller, b"failed %d" % (error.errno or 0))
+        return
+    answer(caller, b"began" if supervisor.begin() else b"ended")
+    supervisor.run()
+
+
+class Supervisor:
+    """One job, from its order to its end."""
+
+    def __init__(self, sheet: Sheet, id: bytes, boot: bytes) -> None:
+        self._id, self._boot = id, boot
+        self._keeper = Keeper(sheet.cap)
+        self._reserve = _reserved()
+        self._poll = select.poll()
+        self._bell = _bell()
+        self._listener = listen(b"ctl")
+        for handle in (self._bell, self._listener.fileno()):
+            self._poll.register(handle, select.POLLIN)
+        kin.adopt_orphans()
+        self._requests: dict[int, Request] = {}
+        self._buffer = bytearray()
+        self._full = 0
+        self._unread = bytearray()
+        self._closing = self._closed = False
+        self._is_fresh_line = True
+        self._status: int | None = None
+        self._is_over = False
+        # Who waits for the end of a kill, how many processes there were, and when the next step is due.
+        self._killers: list[int] = []
+        self._found = 0
+        self._killed_by = b""
+        self._look_at = self._end_at = 0.0
+        self._started = launching.start(sheet, id)
+        line = kin.read_line(self._started.pid)
+        self._leader = (self._started.pid, line.started if line else 0)
+        self._streams = {each for each in (self._started.out, self._started.err) if each >= 0}
+
+    def begin(self) -> bool:
+        """Write down that it has begun, and let it; say whether it could be. Its end is written down otherwise."""
+        own = kin.read_line(os.getpid())
+        text = b'{"boot":"%s","supervisor":[%d,%d],"process":[%d,%d],"at":%.6f}\n' % (
+            self._boot,
+            os.getpid(),
+            own.started if own else 0,
+            *self._leader,
+            time.time(),
+        )
+        try:
+            _write_whole(b"began.json", text)
+        except OSError as error:
+            # Nothing may run that nobody could find again.
+            kin.end([self._leader])
+            return self._fail(launching.DISK, error.errno or 0)
+        trouble = self._started.go()
+        if trouble is not None:
+            return self._fail(*trouble)
+        for stream in self._streams:
+            self._poll.register(stream, select.POLLIN)
+        return True
+
+    def _fail(self, trouble: bytes, number: int) -> bool:
+        self._streams.clear()
+        self._write_end(launching.code_of(number), trouble, number)
+        return False
+
+    def run(self) -> None:
+        """Look after the job until it has ended, and whatever it left behind too."""
+        while not self._is_over or self._streams or self._killers or self._leaves_anybody():
+            for handle, event in self._poll.poll(self._timeout()):
+                self._attend(handle, event)
+            if self._status is not None and not self._is_over:
+                self._finish()
+            if self._look_at and time.monotonic() >= self._look_at:
+                self._go_on_killing()
+        self._keeper.close()
+        _unlink(b"ctl")
+
+    def _timeout(self) -> float | None:
+        return max(self._look_at - time.monotonic(), 0) * 1000 if self._look_at else None
+
+    def _attend(self, handle: int, event: int) -> None:
+        if handle == self._bell:
+            self._hear()
+        elif handle == self._listener.fileno():
+            connection = admit(self._listener)
+            if connection >= 0:
+                self._requests[connection] = Request()
+                self._poll.register(connection, select.POLLIN)
+        elif handle in self._requests:
+            self._listen_to(handle)
+        else:
+            if event & select.POLLOUT or (handle == self._started.stdin and handle not in self._streams):
+                self._feed()
+            if handle in self._streams and event & ~select.POLLOUT:
+                self._take_in(handle)
+
+    # What it prints
+
+    def _take_in(self, stream: int) -> bool:
+        """Keep what is there to be read, once; say whether there was something."""
+        if not self._buffer:
+            self._buffer = bytearray(_LITTLE)
+        try:
+            size = os.readv(stream, [self._buffer])
+        except BlockingIOError:
+            return False
+        except OSError:
+            # A terminal that nobody has open any more.
+            size = 0
+        if not size:
+            self._leave(stream)
+            return False
+        self._keeper.keep(self._buffer, size, stream == self._started.err)
+        if size == len(self._buffer) == _LITTLE:
+            self._widen(stream)
+        else:
+            self._full = 0
+        return True
+
+    def _widen(self, stream: int) -> None:
+        """Let one who prints a lot print more at once: not everybody from the start, for a user may have only so much."""
+        self._full += 1
+        if self._full >= _FLOOD:
+            self._buffer = bytearray(_MUCH)
+            try:
+                fcntl.fcntl(stream, fcntl.F_SETPIPE_SZ, _MUCH)
+            except OSError:
+                pass
+
+    def _leave(self, stream: int) -> None:
+        self._streams.discard(stream)
+        self._poll.unregister(stream)
+        if stream == self._started.stdin:
+            self._unread.clear()
+            self._closed = True
+        os.close(stream)
+
+    # What it reads
+
+    def _feed(self) -> None:
+        """Write what waits, as much as goes."""
+        try:
+            while self._unread:
+                del self._unread[: os.write(self._started.stdin, self._unread)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._close_stdin_now()
+        if not self._unread and self._closing and not self._closed:
+            self._close_stdin_now()
+        self._watch_stdin()
+
+    def _watch_stdin(self) -> None:
+        """Be told when the job reads again, but only while something waits."""
+        handle = self._started.stdin
+        out = select.POLLOUT if self._unread else 0
+        if handle in self._streams:
+            self._poll.register(handle, select.POLLIN | out)
+        elif out:
+            self._poll.register(handle, out)
+        elif not self._closed:
+            self._forget(handle)
+
+    def _close_stdin_now(self) -> None:
+        self._unread.clear()
+        if self._closed:
+            return
+        self._closed = True
+        handle = self._started.stdin
+        if handle not in self._streams:
+            self._forget(handle)
+            os.close(handle)
+
+    def _forget(self, handle: int) -> None:
+        try:
+            self._poll.unregister(handle)
+        except KeyError:
+            pass
+
+    def _end_of_file(self) -> bytes:
+        """What means the end to whoever reads from the terminal: twice behind a line that is not ended."""
+        try:
+            sign = termios.tcgetattr(self._started.out)[6][termios.VEOF]
+        except (termios.error, OSError):
+            sign = b"\x04"
+        return bytes(sign) * (1 if self._is_fresh_line else 2)
+
+    # What is asked for
+
+    def _listen_to(self, connection: int) -> None:
+        try:
+            part = os.read(connection, 65536)
+            asked = self._requests[connection].take(part) if part else None
+        except BlockingIOError:
+            return
+        except (OSError, ValueError):
+            part, asked = b"", None
+        if part and asked is None:
+            return
+        del self._requests[connection]
+        self._poll.unregister(connection)
+        if asked is None:
+            os.close(connection)
+            return
+        try:
+            said = self._do(asked[0], asked[1], connection)
+        except (ValueError, IndexError, OverflowError):
+            said = b"no request"
+        if said:
+            answer(connection, said)
+
+    def _do(self, words: list[bytes], data: bytes, connection: int) -> bytes:
+        """Do what is asked for and return what to say; nothing yet to who waits for an end."""
+        if words[0] == b"kill":
+            self._begin_to_kill(float(words[1]), b"request")
+            self._killers.append(connection)
+            return b""
+        if self._status is not None:
+            return b"no over"
+        if words[0] == b"standing":
+            return b"ok %d %d %d" % (self._keeper.printed, self._keeper.dropped, len(self._unread))
+        if words[0] == b"resize":
+            return self._resize(int(words[1]), int(words[2]))
+        if words[0] == b"close":
+            return self._close_stdin()
+        return self._write(data) if words[0] == b"write" else b"no request"
+
+    def _resize(self, rows: int, columns: int) -> bytes:
+        if self._started.slave < 0:
+            return b"no terminal"
+        try:
+            launching.set_size(self._started.out, rows, columns)
+        except OSError:
+            return b"no size"
+        return b"ok"
+
+    def _write(self, data: bytes) -> bytes:
+        if self._closed or self._closing:
+            return b"no stdin"
+        taken = data[: max(_UNREAD - len(self._unread), 0)]
+        self._unread += taken
+        if taken:
+            self._is_fresh_line = taken.endswith((b"\n", b"\r"))
+        self._feed()
+        return b"no stdin" if self._closed else b"ok %d" % len(taken)
+
+    def _close_stdin(self) -> bytes:
+        if self._closed or self._closing:
+            return b"ok"
+        self._closing = True
+        if self._started.slave >= 0:
+            self._unread += self._end_of_file()
+        self._feed()
+        return b"ok"
+
+    # How it ends
+
+    def _hear(self) -> None:
+        """A child ended, or we are told to."""
+        told = os.read(self._bell, 4096)
+        if signal.SIGTERM in told:
+            self._begin_to_kill(_GRACE, b"signal")
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if not pid:
+                    break
+                if pid == self._started.pid:
+                    self._status = status
+        except ChildProcessError:
+            pass
+        if self._look_at:
+            self._look_at = time.monotonic()
+
+    def _begin_to_kill(self, grace: float, by: bytes) -> None:
+        now = time.monotonic()
+        if self._status is None and not self._killed_by:
+            self._killed_by = by
+        if self._look_at:
+            self._end_at = min(self._end_at, now + grace)
+            return
+        there = self._members()
+        self._found = len(there)
+        kin.ask_to_end(there)
+        self._end_at = now + max(grace, 0)
+        self._look_at = now
+
+    def _go_on_killing(self) -> None:
+        now = time.monotonic()
+        left = self._members()
+        if left and now < self._end_at + _HOPELESS:
+            if now >= self._end_at:
+                kin.end(left)
+            self._look_at = now + _LOOK_AGAIN if now >= self._end_at else min(now + _LOOK, self._end_at)
+            return
+        if self._status is None and not left:
+            # Dead, but not reaped yet: the signal that says so is on its way.
+            self._look_at = now + _LOOK_AGAIN
+            return
+        self._look_at = 0.0
+        for connection in self._killers:
+            answer(connection, b"ok %d %d" % (self._found, len(left)))
+        self._killers.clear()
+
+    def _members(self) -> list[tuple[int, int]]:
+        leader = self._leader if self._status is None else None
+        return kin.members(self._id, supervisor=os.getpid(), leader=leader)
+
+    def _finish(self) -> None:
+        """Write down how it ended, with all it had printed by then; whoever still writes goes on being kept."""
+        if self._started.slave >= 0:
+            # Held by us so that a job may close its terminal and open it again; now its last user is to be noticed.
+            os.close(self._started.slave)
+            self._started.slave = -1
+        until = time.monotonic() + _DRAIN
+        for stream in sorted(self._streams):
+            while self._take_in(stream) and time.monotonic() < until:
+                pass
+        self._close_stdin_now()
+        self._write_end(_code(self._status or 0), b"", 0)
+
+    def _leaves_anybody(self) -> bool:
+        """Say whether processes of the job go on though it has ended."""
+        try:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return False
+        return bool(self._members())
+
+    def _write_end(self, code: int, trouble: bytes, number: int) -> None:
+        self._is_over = True
+        status = self._status
+        sign = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else 0
+        left = len(self._members()) if status is not None and self._leaves_anybody() else 0
+        text = (
+            b'{"exit_code":%d,"signal":%d,"killed_by":"%s","at":%.6f,"trouble":"%s","errno":%d,'
+            b'"printed":%d,"dropped":%d,"left":%d}'
+        ) % (
+            code,
+            sign,
+            self._killed_by,
+            time.time(),
+            trouble,
+            number,
+            self._keeper.printed,
+            self._keeper.dropped,
+            left,
+        )
+        try:
+            _write_for_good(self._reserve, text)
+        except OSError:
+            # The disk is broken. Who is asked for says that it is lost, and that is so.
+            pass
+
+
+def _code(status: int) -> int:
+    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def _bell() -> int:
+    """Return a descriptor at which the numbers of signals arrive."""
+    bell, rope = os.pipe()
+    for end in (bell, rope):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(rope, warn_on_full_buffer=False)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: None)
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    return bell
+
+
+def _reserved() -> int:
+    """Return a file with room for the end, taken while there is some: the disk may be full when it comes."""
+    handle = os.open(_RESERVE, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    os.write(handle, b" " * _RESERVED)
+    return handle
+
+
+def _write_for_good(handle: int, text: bytes) -> None:
+    """Write the end into its place, so that it is whole or not there, and survives a machine that stops."""
+    os.pwrite(handle, text.ljust(_RESERVED), 0)
+    os.fsync(handle)
+    os.close(handle)
+    os.rename(_RESERVE, _ENDED)
+    here = os.open(b".", os.O_RDONLY | os.O_CLOEXEC)
+    os.fsync(here)
+    os.close(here)
+
+
+def _write_whole(name: bytes, text: bytes) -> None:
+    handle = os.open(name + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        if os.write(handle, text) != len(text):
+            raise OSError
+    finally:
+        os.close(handle)
+    os.rename(name + b".new", name)
+
+
+def _unlink(name: bytes) -> None:
+    try:
+        os.unlink(name)
+    except OSError:
+        pass
