@@ -1,9 +1,10 @@
 """`python -I -S foreman.py DIRECTORY SECONDS STAMP`: starts the supervisors of the jobs in a directory.
 
 A supervisor has to be there at once and has to be small, and an interpreter is neither: it takes as long to start as
-many a command to run, and twice the memory. So one process is kept ready, and every supervisor is forked off it. It is started by
-the first who needs it (`hiring`), goes into a session of its own, and leaves when nobody has asked for
-`SECONDS`. No job depends on it: when it is killed its supervisors live on, and the next order starts another.
+many a command to run, and twice the memory. So one process is kept, and every supervisor is forked off it, always one
+before there is an order, which it then takes by itself. The foreman is started by the first who needs it (`hiring`),
+goes into a session of its own, and leaves when nobody has asked for `SECONDS`. No job depends on it: when it is killed
+its supervisors live on, and the next order starts another.
 
     hire ID STAMP\\n
 
@@ -26,7 +27,8 @@ if __name__ == "__main__":
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from perdure.jobs.answering import admit, answer, listen
-from perdure.jobs.supervisor import look_after
+from perdure.jobs.launching import Hand
+from perdure.jobs.supervisor import Post, look_after
 
 _SOCKET, _LOCK = b"foreman", b"foreman.lock"
 #: How long whoever connects may take to say what they want, in milliseconds.
@@ -34,6 +36,10 @@ _PATIENCE = 2000
 #: How often it is looked whether the directory is still there, in seconds.
 _LOOK = 20.0
 _LINE = 400
+#: How long to wait when there are too many processes, in milliseconds.
+_RESPITE = 200
+#: What somebody who stands by may have to say other than that they have an order.
+_LEAVE = b"l"
 
 
 def main(directory: bytes, idle: float, stamp: bytes) -> None:
@@ -71,7 +77,7 @@ def main(directory: bytes, idle: float, stamp: bytes) -> None:
 
 
 class Foreman:
-    """Who forks a supervisor for each order of a directory."""
+    """Who keeps somebody ready for the next order of a directory."""
 
     def __init__(self, directory: bytes, stamp: bytes, lock: int) -> None:
         self._directory, self._stamp, self._lock = directory, stamp, lock
@@ -80,23 +86,49 @@ class Foreman:
         self._path = os.path.join(directory, _SOCKET)
         with open("/proc/sys/kernel/random/boot_id", "rb", 0) as file:
             self._boot = file.read().strip()
+        # By the one we are told what became of who stood by, by the end of the other that one is told of ours.
+        self._told, self._tell = os.pipe()
+        self._life, self._alive = os.pipe()
 
     def run(self, idle: float) -> None:
-        """Start supervisors until nobody has asked for `idle` seconds, or nobody can any more."""
-        poll = select.poll()
-        poll.register(self._listener.fileno(), select.POLLIN)
+        """See to it that somebody stands by, until nobody has asked for `idle` seconds, or nobody can any more."""
         quiet = 0.0
         while quiet < idle and self._is_reachable():
-            step = min(_LOOK, idle - quiet)
-            if not poll.poll(step * 1000):
-                quiet += step
+            try:
+                pid = os.fork()
+            except OSError:
+                # There are too many processes now; whoever asks meanwhile has to wait.
+                _pause(_RESPITE)
                 continue
-            quiet = 0.0
-            connection = admit(self._listener)
-            if connection >= 0 and not self._serve(connection):
+            if pid == 0:
+                self._stand_by()
+            said, quiet = self._await(pid, idle, quiet)
+            if said == _LEAVE:
                 break
         if self._is_reachable():
             os.unlink(self._path)
+
+    def _await(self, pid: int, idle: float, quiet: float) -> tuple[bytes, float]:
+        """Return what who stands by has to say, and for how long nobody has asked; nothing when it was ended."""
+        poll = select.poll()
+        poll.register(self._told, select.POLLIN)
+        try:
+            handle = os.pidfd_open(pid)
+        except OSError:
+            return b"", quiet
+        poll.register(handle, select.POLLIN)
+        try:
+            while quiet < idle and self._is_reachable():
+                step = min(_LOOK, idle - quiet)
+                there = dict(poll.poll(step * 1000))
+                if self._told in there:
+                    return os.read(self._told, 1), 0.0
+                if there:
+                    return b"", quiet
+                quiet += step
+        finally:
+            os.close(handle)
+        return _LEAVE, quiet
 
     def _is_reachable(self) -> bool:
         try:
@@ -104,33 +136,40 @@ class Foreman:
         except OSError:
             return False
 
-    def _serve(self, connection: int) -> bool:
-        """Do what is asked for; say whether to go on."""
+    def _stand_by(self) -> None:
+        """In a child: take the next order, and look after that job; leave without one when the foreman does. Never returns."""
+        try:
+            os.setsid()
+            # With the lock it would be held when the foreman is gone.
+            for handle in (self._lock, self._told, self._alive):
+                os.close(handle)
+            listener = self._listener.fileno()
+            hand = Hand(self._directory, [listener, self._tell, self._life])
+            post = Post(self._boot, hand, self._tell)
+            poll = select.poll()
+            for handle in (listener, self._life):
+                poll.register(handle, select.POLLIN)
+            while self._life not in dict(poll.poll()):
+                connection = admit(self._listener)
+                if connection >= 0 and self._serve(connection, post):
+                    break
+        finally:
+            os._exit(0)
+
+    def _serve(self, connection: int, post: Post) -> bool:
+        """Do what is asked for; say whether that was all we can do."""
         words = _request(connection)
         if len(words) != 3 or words[0] != b"hire" or b"/" in words[1] or words[1].startswith(b"."):
             answer(connection, b"no request")
-            return True
-        if words[2] != self._stamp:
-            answer(connection, b"other")
             return False
-        try:
-            pid = os.fork()
-        except OSError as error:
-            answer(connection, b"failed %d" % (error.errno or 0))
+        if words[2] != self._stamp:
+            os.write(self._tell, _LEAVE)
+            answer(connection, b"other")
             return True
-        if pid == 0:
-            self._become_supervisor(words[1], connection)
-        os.close(connection)
+        self._listener.close()
+        os.close(self._life)
+        look_after(os.path.join(self._directory, words[1]), words[1], connection, post)
         return True
-
-    def _become_supervisor(self, id: bytes, connection: int) -> None:
-        try:
-            # With it the lock would outlive the foreman.
-            os.close(self._lock)
-            self._listener.close()
-            look_after(os.path.join(self._directory, id), id, self._boot, connection)
-        finally:
-            os._exit(0)
 
 
 def _request(connection: int) -> list[bytes]:
@@ -146,6 +185,10 @@ def _request(connection: int) -> list[bytes]:
     except OSError:
         return []
     return raw.split() if raw.endswith(b"\n") else []
+
+
+def _pause(milliseconds: int) -> None:
+    select.poll().poll(milliseconds)
 
 
 def _let_go() -> None:

@@ -11,6 +11,12 @@ from __future__ import annotations
 import _signal as signal
 import os
 
+try:
+    # Not `ctypes`, which takes ten times the memory; and without either, the marks have to do.
+    import _ctypes
+except ImportError:
+    _ctypes = None
+
 #: What every process of a job has in its environment, unless it threw it away; the value is the job's id.
 MARK = b"PERDURE_JOB"
 #: What a foreman and its supervisors have in theirs.
@@ -39,13 +45,12 @@ def read_line(pid: int) -> Line | None:
 
 def adopt_orphans() -> bool:
     """Let every process whose parent ends, and that we have started ourselves or through others, become our child."""
+    if _ctypes is None:
+        return False
     try:
-        # Not `ctypes`, which takes ten times the memory; and without either, the marks have to do.
-        import _ctypes
-
         prctl = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")
         return bool(_ctypes.call_function(prctl, (_BECOME_SUBREAPER, 1, 0, 0, 0)) == 0)
-    except (ImportError, AttributeError, OSError, TypeError):
+    except (AttributeError, OSError, TypeError):
         return False
 
 
@@ -143,10 +148,11 @@ def _read(path: bytes, limit: int) -> bytes:
     raw = b""
     try:
         while len(raw) < limit:
-            part = os.read(handle, 65536)
-            if not part:
-                break
+            part = os.read(handle, 4096)
             raw += part
+            # Whole pages are handed out; less than one is the end.
+            if len(part) < 4096:
+                break
     except OSError:
         pass
     finally:

@@ -12,8 +12,8 @@ import os
 import sys
 import termios
 
-from perdure.jobs.kin import MARK
-from perdure.jobs.orders import Sheet
+from perdure.jobs.kin import MARK, read_line
+from perdure.jobs.orders import Sheet, read
 
 #: What may go wrong, as it is written down.
 TERMINAL, DIRECTORY, PROGRAM, DISK = b"terminal", b"directory", b"program", b"disk"
@@ -22,24 +22,57 @@ _PATH = b"/usr/local/bin:/usr/bin:/bin"
 _CHANGED = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
 
 
-class Started:
-    """A command that waits for `go`: our ends of what it reads and writes, and of the two pipes between us."""
+class Hand:
+    """A process that waits to become a command: made beforehand, so that nobody has to wait for it.
 
-    __slots__ = ("_go", "_trouble", "err", "out", "pid", "slave", "stdin")
+    It is nothing yet but in a session of its own, and ends when we do.
+    """
 
-    def __init__(self, stdin: int, out: int, err: int, slave: int) -> None:
-        #: `out` is both streams for a terminal; then `err` is -1 and `slave` our own hold on it.
-        self.stdin, self.out, self.err, self.slave = stdin, out, err, slave
-        self.pid = self._go = self._trouble = -1
+    __slots__ = ("_go", "_ours", "_trouble", "pid", "started")
 
-    def go(self) -> tuple[bytes, int] | None:
-        """Let the command run, and return when it does: None, or what could not be done, and the error's number."""
+    def __init__(self, directory: bytes, theirs: list[int]) -> None:
+        """Make one that will find the order below `directory`, and lets go of what is only `theirs` who make it."""
+        pipes = [os.pipe() for _ in range(5)]
+        (wait, self._go), (self._trouble, trouble), (stdin, to_it), (out, from_it), (err, error) = pipes
+        self._ours = (to_it, out, err)
+        self.pid = os.fork()
+        if self.pid == 0:
+            for handle in (*theirs, *self._ours, self._go, self._trouble):
+                os.close(handle)
+            _wait_and_become(directory, (stdin, from_it, error), wait, trouble)
+        for handle in (wait, trouble, stdin, from_it, error):
+            os.close(handle)
+        line = read_line(self.pid)
+        #: In ticks since boot.
+        self.started = line.started if line else 0
+
+    def take(self, sheet: Sheet) -> Streams:
+        """Return our ends of what the command will read and write. Raises OSError, also when it has ended already."""
+        if not self.started or os.waitpid(self.pid, os.WNOHANG)[0]:
+            raise OSError(errno.ECHILD, "")
+        if not sheet.rows:
+            for ours in self._ours:
+                os.set_blocking(ours, False)
+            return Streams(*self._ours, -1)
+        for ours in self._ours:
+            os.close(ours)
+        master, slave = os.openpty()
+        set_size(slave, sheet.rows, sheet.columns)
+        os.set_blocking(master, False)
+        return Streams(master, master, -1, slave)
+
+    def go(self, id: bytes, streams: Streams) -> None:
+        """Let it become the command of a job."""
+        terminal = os.fsencode(os.ttyname(streams.slave)) if streams.slave >= 0 else b""
         try:
-            os.write(self._go, b"!")
+            os.write(self._go, id + b"\0" + terminal)
         except BrokenPipeError:
             # Somebody was quicker to end it.
             pass
         os.close(self._go)
+
+    def trouble(self) -> tuple[bytes, int] | None:
+        """Return when the command runs: None, or what could not be done, and the error's number."""
         told = os.read(self._trouble, 100)
         os.close(self._trouble)
         if not told:
@@ -47,35 +80,17 @@ class Started:
         what, _, number = told.partition(b" ")
         return what, int(number)
 
-    def between(self, go: int, trouble: int, pid: int) -> None:
-        """Take our ends of the pipes."""
-        self._go, self._trouble, self.pid = go, trouble, pid
 
+class Streams:
+    """Our ends of what a command reads and writes.
 
-def start(sheet: Sheet, id: bytes) -> Started:
-    """Start a command that waits; nothing of it runs before `Started.go`, nor if we are gone before. Raises OSError."""
-    if sheet.rows:
-        master, slave = os.openpty()
-        set_size(slave, sheet.rows, sheet.columns)
-        started, theirs = Started(master, master, -1, slave), (slave, slave, slave)
-    else:
-        (stdin, to_it), (out, from_it), (err, error) = os.pipe(), os.pipe(), os.pipe()
-        started, theirs = Started(to_it, out, err, -1), (stdin, from_it, error)
-    wait, go = os.pipe()
-    told, trouble = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(go)
-        _become(sheet, id, theirs, wait, trouble)
-    os.close(wait)
-    os.close(trouble)
-    if not sheet.rows:
-        for each in theirs:
-            os.close(each)
-    for ours in {started.stdin, started.out, started.err} - {-1}:
-        os.set_blocking(ours, False)
-    started.between(go, told, pid)
-    return started
+    For a terminal, `stdin` and `out` are one and both streams, `err` is -1, and `slave` is our own hold on it.
+    """
+
+    __slots__ = ("err", "out", "slave", "stdin")
+
+    def __init__(self, stdin: int, out: int, err: int, slave: int) -> None:
+        self.stdin, self.out, self.err, self.slave = stdin, out, err, slave
 
 
 def set_size(terminal: int, rows: int, columns: int) -> None:
@@ -89,21 +104,26 @@ def code_of(number: int) -> int:
     return 127 if number in (errno.ENOENT, errno.ENOTDIR) else 126
 
 
-def _become(sheet: Sheet, id: bytes, streams: tuple[int, int, int], wait: int, trouble: int) -> None:
-    """In the child: become the command, or tell what could not be done. Never returns."""
+def _wait_and_become(directory: bytes, streams: tuple[int, int, int], wait: int, trouble: int) -> None:
+    """In the child: wait to be told of a job, and become its command, or tell what could not be done. Never returns."""
     what = TERMINAL
     try:
-        signal.set_wakeup_fd(-1)
         for number in _CHANGED:
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
-        if not os.read(wait, 1):
+        told = os.read(wait, 1000)
+        if not told:
             os._exit(125)
-        os.umask(sheet.umask)
+        id, _, terminal = told.partition(b"\0")
+        sheet = read(os.path.join(directory, id))
+        if sheet is None:
+            raise OSError(errno.EIO, "")
+        if terminal:
+            # The first a session opens is the one that rules it.
+            streams = (os.open(terminal, os.O_RDWR),) * 3
         for place, stream in enumerate(streams):
             os.dup2(stream, place)
-        if sheet.rows:
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        os.umask(sheet.umask)
         what = DIRECTORY
         os.chdir(sheet.cwd)
         what = PROGRAM

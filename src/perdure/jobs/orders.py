@@ -67,3 +67,12 @@ def unpack(raw: bytes) -> Sheet | None:
         argv=words[8 : 8 + count],
         env={name: value for name, _, value in pairs},
     )
+
+
+def read(directory: bytes) -> Sheet | None:
+    """Return the order in a job's directory; None when there is none, or not a whole one."""
+    try:
+        with open(directory + b"/order", "rb", 0) as file:
+            return unpack(file.read())
+    except OSError:
+        return None

@@ -18,7 +18,7 @@ import time
 from perdure.jobs import kin, launching
 from perdure.jobs.answering import Request, admit, answer, listen
 from perdure.jobs.keeping import Keeper
-from perdure.jobs.orders import Sheet, unpack
+from perdure.jobs.orders import Sheet, read
 
 #: As much is read at once, and as much by one who prints a lot.
 _LITTLE, _MUCH = 1 << 16, 1 << 18
@@ -38,15 +38,38 @@ _RESERVED = 512
 _ENDED, _RESERVE = b"ended.json", b"ended.json.new"
 
 
-def look_after(directory: bytes, id: bytes, boot: bytes, caller: int) -> None:
+class Post:
+    """What can be made ready before there is a job: the process that becomes its command, and who we are."""
+
+    __slots__ = ("_relieve", "boot", "hand", "started")
+
+    def __init__(self, boot: bytes, hand: launching.Hand, relieve: int) -> None:
+        """`relieve` is where somebody is told that we are no longer ready."""
+        self.boot, self.hand, self._relieve = boot, hand, relieve
+        own = kin.read_line(os.getpid())
+        self.started = own.started if own else 0
+        kin.adopt_orphans()
+
+    def leave(self) -> None:
+        """Say that somebody else has to be ready: once the job runs, so that it need not share the processor."""
+        if self._relieve >= 0:
+            os.write(self._relieve, b"t")
+            os.close(self._relieve)
+            self._relieve = -1
+
+
+def look_after(directory: bytes, id: bytes, caller: int, post: Post) -> None:
     """Take up the job whose order lies in the directory, tell `caller` so, and return when nothing of it is left.
 
     Says `taken` when somebody else has it or had it, `order` when there is none, `failed` and a number when the system
     did not let it be started; then nothing was started. `began` or `ended` otherwise.
     """
-    os.setsid()
-    os.chdir(directory)
-    held = os.open(b"held", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.chdir(directory)
+        held = os.open(b"held", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        answer(caller, b"failed %d" % (error.errno or 0))
+        return
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -55,36 +78,37 @@ def look_after(directory: bytes, id: bytes, boot: bytes, caller: int) -> None:
     if os.path.exists(b"began.json") or os.path.exists(_ENDED):
         answer(caller, b"taken")
         return
-    try:
-        with open(b"order", "rb", 0) as file:
-            sheet = unpack(file.read())
-    except OSError:
-        sheet = None
+    sheet = read(b".")
     if sheet is None:
         answer(caller, b"order")
         return
     try:
-        supervisor = Supervisor(sheet, id, boot)
+        supervisor = Supervisor(sheet, id, post)
+        supervisor.begin()
     except OSError as error:
         answer(caller, b"failed %d" % (error.errno or 0))
         return
-    answer(caller, b"began" if supervisor.begin() else b"ended")
+    answer(caller, b"began" if supervisor.succeed() else b"ended")
+    post.leave()
     supervisor.run()
 
 
 class Supervisor:
     """One job, from its order to its end."""
 
-    def __init__(self, sheet: Sheet, id: bytes, boot: bytes) -> None:
-        self._id, self._boot = id, boot
+    def __init__(self, sheet: Sheet, id: bytes, post: Post) -> None:
+        """Get everything ready. Raises OSError; nothing has begun then."""
+        self._id, self._post, self._hand = id, post, post.hand
+        self._leader = (self._hand.pid, self._hand.started)
+        self._ends = self._hand.take(sheet)
+        self._streams = {each for each in (self._ends.out, self._ends.err) if each >= 0}
         self._keeper = Keeper(sheet.cap)
         self._reserve = _reserved()
-        self._poll = select.poll()
         self._bell = _bell()
         self._listener = listen(b"ctl")
-        for handle in (self._bell, self._listener.fileno()):
+        self._poll = select.poll()
+        for handle in (self._bell, self._listener.fileno(), *self._streams):
             self._poll.register(handle, select.POLLIN)
-        kin.adopt_orphans()
         self._requests: dict[int, Request] = {}
         self._buffer = bytearray()
         self._full = 0
@@ -98,37 +122,28 @@ class Supervisor:
         self._found = 0
         self._killed_by = b""
         self._look_at = self._end_at = 0.0
-        self._started = launching.start(sheet, id)
-        line = kin.read_line(self._started.pid)
-        self._leader = (self._started.pid, line.started if line else 0)
-        self._streams = {each for each in (self._started.out, self._started.err) if each >= 0}
 
-    def begin(self) -> bool:
-        """Write down that it has begun, and let it; say whether it could be. Its end is written down otherwise."""
-        own = kin.read_line(os.getpid())
+    def begin(self) -> None:
+        """Write down that it has begun, and let it. Raises OSError: nothing may run that nobody could find again."""
         text = b'{"boot":"%s","supervisor":[%d,%d],"process":[%d,%d],"at":%.6f}\n' % (
-            self._boot,
+            self._post.boot,
             os.getpid(),
-            own.started if own else 0,
+            self._post.started,
             *self._leader,
             time.time(),
         )
-        try:
-            _write_whole(b"began.json", text)
-        except OSError as error:
-            # Nothing may run that nobody could find again.
-            kin.end([self._leader])
-            return self._fail(launching.DISK, error.errno or 0)
-        trouble = self._started.go()
-        if trouble is not None:
-            return self._fail(*trouble)
-        for stream in self._streams:
-            self._poll.register(stream, select.POLLIN)
-        return True
+        _write_whole(b"began.json", text)
+        self._hand.go(self._id, self._ends)
 
-    def _fail(self, trouble: bytes, number: int) -> bool:
+    def succeed(self) -> bool:
+        """Say whether the command could be run; its end is written down otherwise."""
+        trouble = self._hand.trouble()
+        if trouble is None:
+            return True
+        for stream in self._streams:
+            self._poll.unregister(stream)
         self._streams.clear()
-        self._write_end(launching.code_of(number), trouble, number)
+        self._write_end(launching.code_of(trouble[1]), *trouble)
         return False
 
     def run(self) -> None:
@@ -157,7 +172,7 @@ class Supervisor:
         elif handle in self._requests:
             self._listen_to(handle)
         else:
-            if event & select.POLLOUT or (handle == self._started.stdin and handle not in self._streams):
+            if event & select.POLLOUT or (handle == self._ends.stdin and handle not in self._streams):
                 self._feed()
             if handle in self._streams and event & ~select.POLLOUT:
                 self._take_in(handle)
@@ -178,7 +193,7 @@ class Supervisor:
         if not size:
             self._leave(stream)
             return False
-        self._keeper.keep(self._buffer, size, stream == self._started.err)
+        self._keeper.keep(self._buffer, size, stream == self._ends.err)
         if size == len(self._buffer) == _LITTLE:
             self._widen(stream)
         else:
@@ -198,7 +213,7 @@ class Supervisor:
     def _leave(self, stream: int) -> None:
         self._streams.discard(stream)
         self._poll.unregister(stream)
-        if stream == self._started.stdin:
+        if stream == self._ends.stdin:
             self._unread.clear()
             self._closed = True
         os.close(stream)
@@ -209,7 +224,7 @@ class Supervisor:
         """Write what waits, as much as goes."""
         try:
             while self._unread:
-                del self._unread[: os.write(self._started.stdin, self._unread)]
+                del self._unread[: os.write(self._ends.stdin, self._unread)]
         except BlockingIOError:
             pass
         except OSError:
@@ -220,7 +235,7 @@ class Supervisor:
 
     def _watch_stdin(self) -> None:
         """Be told when the job reads again, but only while something waits."""
-        handle = self._started.stdin
+        handle = self._ends.stdin
         out = select.POLLOUT if self._unread else 0
         if handle in self._streams:
             self._poll.register(handle, select.POLLIN | out)
@@ -234,7 +249,7 @@ class Supervisor:
         if self._closed:
             return
         self._closed = True
-        handle = self._started.stdin
+        handle = self._ends.stdin
         if handle not in self._streams:
             self._forget(handle)
             os.close(handle)
@@ -248,7 +263,7 @@ class Supervisor:
     def _end_of_file(self) -> bytes:
         """What means the end to whoever reads from the terminal: twice behind a line that is not ended."""
         try:
-            sign = termios.tcgetattr(self._started.out)[6][termios.VEOF]
+            sign = termios.tcgetattr(self._ends.out)[6][termios.VEOF]
         except (termios.error, OSError):
             sign = b"\x04"
         return bytes(sign) * (1 if self._is_fresh_line else 2)
@@ -294,10 +309,10 @@ class Supervisor:
         return self._write(data) if words[0] == b"write" else b"no request"
 
     def _resize(self, rows: int, columns: int) -> bytes:
-        if self._started.slave < 0:
+        if self._ends.slave < 0:
             return b"no terminal"
         try:
-            launching.set_size(self._started.out, rows, columns)
+            launching.set_size(self._ends.out, rows, columns)
         except OSError:
             return b"no size"
         return b"ok"
@@ -316,7 +331,7 @@ class Supervisor:
         if self._closed or self._closing:
             return b"ok"
         self._closing = True
-        if self._started.slave >= 0:
+        if self._ends.slave >= 0:
             self._unread += self._end_of_file()
         self._feed()
         return b"ok"
@@ -333,7 +348,7 @@ class Supervisor:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if not pid:
                     break
-                if pid == self._started.pid:
+                if pid == self._hand.pid:
                     self._status = status
         except ChildProcessError:
             pass
@@ -376,10 +391,10 @@ class Supervisor:
 
     def _finish(self) -> None:
         """Write down how it ended, with all it had printed by then; whoever still writes goes on being kept."""
-        if self._started.slave >= 0:
+        if self._ends.slave >= 0:
             # Held by us so that a job may close its terminal and open it again; now its last user is to be noticed.
-            os.close(self._started.slave)
-            self._started.slave = -1
+            os.close(self._ends.slave)
+            self._ends.slave = -1
         until = time.monotonic() + _DRAIN
         for stream in sorted(self._streams):
             while self._take_in(stream) and time.monotonic() < until:
