@@ -48,52 +48,40 @@ def since(directory: str, start: int, most: int, *, is_over: bool) -> Printed:
     """
     size = output.size(directory)
     at = max(start, size - most)
-    truncated = at > start
+    is_cut = truncated = at > start
     texts = []
     while at < size:
         piece = output.read(directory, at, size - at)
-        truncated |= piece.missing > 0
-        if not piece.data:
-            at = max(at, piece.end)
-            break
-        is_last = is_over or piece.end < size
-        text, end = output.text_of(piece, is_last=is_last)
+        truncated |= piece.missing > 0 or not piece.data
+        # What ends at something that is missing goes on nowhere.
+        is_torn = bool(piece.data) and piece.end < size
+        text, at = output.text_of(piece, is_last=is_over or is_torn, is_cut=is_cut)
         texts.append(text)
-        if end <= at:
+        if not is_torn:
             break
-        at = end
     return Printed(text="".join(texts), end=at, truncated=truncated)
 
 
 def log_of(job: Job, directory: str, *, offset: int | None, limit: int | None, tail: int | None, most: int) -> Log:
-    """Return lines: `limit` from number `offset` on, or the last `tail`, or else all; of too many bytes, the last.
+    """Return lines: `limit` from number `offset` on, or else the last `tail`, or all there are.
 
-    From an offset on it is the first that are given of too many, so that one can go on behind them.
+    Of more than `most` bytes, from an offset on the first are given, so that one can go on behind them; else the last.
     """
-    if offset is not None:
-        found = output.lines(directory, offset, _ALL if limit is None else limit, most=most)
-    else:
-        # Of the last so many, the first of them.
-        last = _ALL if tail is None else tail
-        found = output.lines(directory, -1, last, most=most)
+    is_tail = offset is None
+    wanted = tail if is_tail else limit
+    found = output.lines(directory, -1 if offset is None else offset, _ALL if wanted is None else wanted, most=most)
     piece = found.output
-    text, end = output.text_of(piece, is_last=True)
-    stretches = tuple(stretches_of(piece))
-    lines = text.count("\n") + (not text.endswith("\n") and bool(text))
-    wanted = _wanted(found.total, offset, limit, tail)
-    printed = Printed(text=text, end=end, truncated=piece.missing > 0 or lines < wanted)
-    return Log(job=job, first=found.first, total=found.total, printed=printed, stretches=stretches)
+    text, end = output.text_of(piece, is_last=True, is_cut=is_tail and piece.start > 0)
+    given = text.count("\n") + (bool(text) and not text.endswith("\n"))
+    there = max(0, found.total - (offset or 0))
+    is_short = given < (there if wanted is None else min(wanted, there))
+    truncated = is_short or piece.missing > 0 or len(piece.data) >= most
+    printed = Printed(text=text, end=end, truncated=truncated)
+    return Log(job=job, first=found.first, total=found.total, printed=printed, stretches=tuple(stretches_of(piece)))
 
 
 #: More lines than anything has.
 _ALL = 1 << 40
-
-
-def _wanted(total: int, offset: int | None, limit: int | None, tail: int | None) -> int:
-    if offset is not None:
-        left = max(0, total - offset)
-        return left if limit is None else min(limit, left)
-    return total if tail is None else min(tail, total)
 
 
 def stretches_of(piece: Output) -> Iterator[tuple[bool, bytes]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -253,9 +254,11 @@ class Jobs:
         if not job.is_running or job.place != self.place:
             return job
         place, now = JobPlace(self.path(job)), self.now()
-        facts = place.facts()
-        if facts.began is None and facts.ended is None and not is_beginning(job, now):
-            place.give_up("Whoever ordered it was ended before it began.", now)
+        was_seen = job.began_at is not None
+        facts = place.facts(was_seen=was_seen)
+        if facts.began is None and facts.ended is None and not was_seen and not is_beginning(job, now):
+            with suppress(PerdureError):  # and where that cannot be written, the next one does
+                place.give_up("Whoever ordered it was ended before it began.", now)
             facts = place.facts()
         seen = settled(job, facts, now)
         if seen == job:
@@ -296,7 +299,8 @@ class Jobs:
         return control.kill(self.path(job), self.config.grace_seconds)
 
     def _never_began(self, job: Job, why: str) -> None:
-        JobPlace(self.path(job)).give_up(why, self.now())
+        with suppress(PerdureError):
+            JobPlace(self.path(job)).give_up(why, self.now())
         over = replace(job, status=JobStatus.EXITED, ended_at=self.now(), why=why)
         self.store.change_job(job.id, lambda fresh: over if fresh.is_running else fresh)
 

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from perdure.jobs.place import Facts, judge
 from perdure.model.job import Job, JobStatus
 
-#: How long a job that was written down may take until it is in its directory, and until it begins. Whoever starts it
-#: gives up long before.
+#: How long a job that was written down may take until it begins. Whoever starts it gives up long before.
 BEGINNING = timedelta(seconds=120)
 
 
@@ -25,9 +24,6 @@ def settled(job: Job, facts: Facts, now: datetime) -> Job:
     if verdict.status is JobStatus.RUNNING:
         # Before it begins there is nothing to be said that will not be wrong in a moment.
         return replace(job, why=verdict.why) if facts.began is not None else job
-    if facts.ordered is None and facts.ended is None and is_beginning(job, now):
-        # It was written down a moment ago: its directory is about to be made.
-        return job
     return replace(
         job,
         status=verdict.status,
