@@ -208,6 +208,8 @@ class _Run:
         self._there: Collection[str] | None = None
         #: What keeps panes from printing, and from starting their shells.
         self._hold = ExitStack()
+        #: The client everything is made through, until it is gone.
+        self._speaking = ExitStack()
         #: Panes that are started with words that name their step.
         self._worded: frozenset[str] = frozenset()
         begun = prepared.living.interrupted
@@ -227,7 +229,7 @@ class _Run:
         if begun is None:
             self._remove_abandoned()
         # Until the end, for as long as nobody waits for it: starting shells take the machine for themselves.
-        with self._hold:
+        with self._hold, self._speaking:
             built = self._build()
             self._settle_rest(built.panes, built)
             stage = self._stage()
@@ -323,32 +325,34 @@ class _Run:
     def _build(self) -> Built:
         topology, begun = self._prepared.living.topology, self._prepared.living.interrupted
         # A server takes its time to start, and makes nothing before it is told to.
-        with closing(self._control(topology)) as starting:
-            self._note_beginning(begun.process if begun else None)
-            self._prepare_files()
-            pieces = Pieces(
-                words={step.pane: self._words(step) for step in self._plan.steps},
-                directories={step.pane: step.cwd for step in self._plan.steps},
-            )
-            return self._build_with(starting, Builder(self._snapshot, self._plan, pieces, topology))
+        starting = self._speaking.enter_context(closing(self._control(topology)))
+        self._note_beginning(begun.process if begun else None)
+        self._prepare_files()
+        pieces = Pieces(
+            words={step.pane: self._words(step) for step in self._plan.steps},
+            directories={step.pane: step.cwd for step in self._plan.steps},
+        )
+        return self._build_with(starting, Builder(self._snapshot, self._plan, pieces, topology))
 
     def _build_with(self, starting: Control, builder: Builder) -> Built:
         topology = self._prepared.living.topology
         are_held = self._hold.enter_context(self._scratch.held_back())
-        with starting as control:
-            self._process = _process(control)
-            if topology is not None and self._process != topology.process:
-                # Another server answers than the one the plan was made for: its ids mean something else there.
-                raise Unanswered(f"The server on {self._plan.server.socket} was replaced by another meanwhile.")
-            self._note_beginning(self._process)
-            built = builder.build(control)
-            there = _panes(control)
-            if are_held:
-                self._print({pane: there[now] for pane, now in built.panes.items() if now in there})
-            if not any(map(starts_an_agent, self._plan.steps)):
-                # Nobody is started any more: what is there now is all there is to see.
-                self._there = there.keys()
-            return built
+        control = self._speaking.enter_context(starting)
+        self._process = _process(control)
+        if topology is not None and self._process != topology.process:
+            # Another server answers than the one the plan was made for: its ids mean something else there.
+            raise Unanswered(f"The server on {self._plan.server.socket} was replaced by another meanwhile.")
+        self._note_beginning(self._process)
+        built = builder.build(control)
+        there = _panes(control)
+        # It takes a few milliseconds to go, in which there is enough to do.
+        control.leave()
+        if are_held:
+            self._print({pane: there[now] for pane, now in built.panes.items() if now in there})
+        if not any(map(starts_an_agent, self._plan.steps)):
+            # Nobody is started any more: what is there now is all there is to see.
+            self._there = there.keys()
+        return built
 
     def _print(self, terminals: Mapping[str, Terminal]) -> None:
         """Print for the panes that wait to print."""

@@ -131,6 +131,7 @@ class Control:
         self._blocks = Blocks()
         #: Whether the client has nothing left to read and nothing left to say.
         self._is_idle = False
+        self._is_leaving = False
         self._process = _start(socket, owner, name, environ, prefix)
         # A pipe that is ready takes something, not everything: see `_exchange`.
         os.set_blocking(_stdin(self._process).fileno(), False)
@@ -177,13 +178,19 @@ class Control:
         self._is_idle = True
         return replies
 
+    def leave(self) -> None:
+        """Have the client end, and with it its session, without waiting for it; only `close` is of use after that."""
+        if self._is_idle and not self._is_leaving:
+            self._is_leaving = True
+            _write(_stdin(self._process), memoryview(line(["kill-session", "-t", self._target])))
+
     def close(self) -> None:
         """End the client, and with it its session; the server too when it has nothing else. Never raises."""
         stdin, stdout = _stdin(self._process), _stdout(self._process)
         if stdin.closed:
             return
-        if self._is_idle:
-            _write(stdin, memoryview(line(["kill-session", "-t", self._target])))
+        self.leave()
+        if self._is_leaving:
             if not self._has_ended(stdout):
                 self._process.kill()
         else:
