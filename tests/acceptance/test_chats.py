@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from datetime import datetime
 
 import pytest
 from msgspec.structs import replace
 
+from perdure.cli.chats import VERBS
 from perdure.model.chat import Chat, CloseReason, Source
 from tests.acceptance.gateway import ANN, Gateway
 from tests.acceptance.kit import Fields, configure, has_fields, only_json, sentence
 from tests.conftest import PrivateHome
 from tests.contract.store.chats import a_source, a_turn
 from tests.perdure_cli import Perdure
-from tests.postgres import PostgresServer
 
 NONE = type(None)
 BOB = a_source("bob", chat_id="7", user_name="Bob")
@@ -47,32 +46,9 @@ CHAT: Fields = {
 }
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    """A private PostgreSQL."""
-    started = PostgresServer()
-    yield started
-    started.close()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def gateway(
-    request: pytest.FixtureRequest, private_home: PrivateHome, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Gateway]:
-    """A gateway whose chats are kept by either database."""
-    if request.param == "sqlite":
-        yield Gateway(private_home)
-        return
-    postgres: PostgresServer = request.getfixturevalue("server")
-    url = postgres.new_database()
-    monkeypatch.setenv("PERDURE_STORE", url)
-    yield Gateway(private_home)
-    postgres.drop(url)
-
-
 @pytest.fixture
-def local(private_home: PrivateHome) -> Gateway:
-    """A gateway over SQLite, where the database makes no difference."""
+def gateway(private_home: PrivateHome) -> Gateway:
+    """A gateway that was used three hours ago."""
     return Gateway(private_home)
 
 
@@ -132,8 +108,10 @@ def test_a_target_is_an_id_its_beginning_a_title_or_a_key(perdure: Perdure, gate
 
 
 @pytest.mark.parametrize("verb", ["show", "title", "resume", "reset"])
-def test_several_that_may_be_meant_are_named_and_none_is_not_found(perdure: Perdure, local: Gateway, verb: str) -> None:
-    ids = [local.open(source, title="Plans") for source in (ANN, BOB)]
+def test_several_that_may_be_meant_are_named_and_none_is_not_found(
+    perdure: Perdure, gateway: Gateway, verb: str
+) -> None:
+    ids = [gateway.open(source, title="Plans") for source in (ANN, BOB)]
     ran = perdure("chats", verb, "Plans", "--json")
     assert ran.code == 2
     assert all(id in sentence(ran) for id in ids)
@@ -182,11 +160,13 @@ def test_what_was_taken_back_is_shown_only_when_asked_for(perdure: Perdure, gate
     assert text.count("(taken back)") == 8
 
 
-def test_what_strangers_wrote_does_nothing_to_a_terminal(perdure: Perdure, local: Gateway) -> None:
+def test_what_strangers_wrote_does_nothing_to_a_terminal(perdure: Perdure, gateway: Gateway) -> None:
     evil = "\x1b]0;x\x07\u202egnp\x9b31m"
     source = a_source("e", chat_id="5", user_name=evil, chat_name=evil, chat_topic=evil)
-    id = local.open(source, f"{evil}\n[9] assistant  forged\r\n\ud83d", a_turn(evil, evil, tool_name=evil, model=evil))
-    local(lambda chats: chats.add_tokens(id, evil, input=1))
+    id = gateway.open(
+        source, f"{evil}\n[9] assistant  forged\r\n\ud83d", a_turn(evil, evil, tool_name=evil, model=evil)
+    )
+    gateway(lambda chats: chats.add_tokens(id, evil, input=1))
     for args in (["ls"], ["show", id], ["search", "forged"], ["resume", id], ["reset", id], ["prune"]):
         ran = perdure.ok("chats", *args)
         assert not {char for char in ran.out + ran.err if not char.isprintable() and char != "\n"}, args
@@ -194,17 +174,17 @@ def test_what_strangers_wrote_does_nothing_to_a_terminal(perdure: Perdure, local
     only_json(perdure.ok("chats", "show", id, "--json"))
 
 
-def test_keys_and_tokens_are_shown_nowhere(perdure: Perdure, local: Gateway) -> None:
+def test_keys_and_tokens_are_shown_nowhere(perdure: Perdure, gateway: Gateway) -> None:
     long = "so it goes " * 20
     call = {"function": {"name": "login", "arguments": '{"password": "hunter2!"}'}}
     source = a_source("ann", chat_id="99", user_name=f"Ann {KEY}")
-    id = local.open(
+    id = gateway.open(
         source,
         f"{long} the key is {KEY} tail {long}",
         a_turn("calling", "assistant", tool_calls=(call,), extra={"api_key": "hunter3!"}),
         title=f"about {KEY}",
     )
-    local(lambda chats: chats.store.change_chat(id, _with_extra))
+    gateway(lambda chats: chats.store.change_chat(id, _with_extra))
     forms = [[*args, *form] for args in _SHOWING for form in ([], ["--json"])]
     for args in [*forms, ["reset", "ID"]]:
         out = perdure.ok("chats", *(id if word == "ID" else word for word in args)).out
@@ -230,7 +210,7 @@ def test_search_finds_by_rank_and_filters(perdure: Perdure, gateway: Gateway) ->
     gateway(lambda chats: chats.append(often, a_turn("no tea left", "assistant", at=gateway.clock())))
 
     def found(*args: str) -> list[tuple[str, int]]:
-        rows = only_json(perdure.ok("chats", "search", *args, "--json"))["found"]
+        rows = only_json(perdure.ok("chats", "search", "--json", *args))["found"]
         return [(row["chat"], row["position"]) for row in rows]
 
     assert found("tea")[0] == (often, 1)
@@ -374,10 +354,10 @@ def _closed_by_itself(chat: Chat) -> Chat:
     return replace(chat, closed_at=chat.touched_at, close_reason=CloseReason.IDLE)
 
 
-def test_how_old_is_configured_or_said(perdure: Perdure, local: Gateway, private_home: PrivateHome) -> None:
-    local.clock.later(days=-10)
-    local.open(ANN, "hello")
-    local.open(ANN, force_new=True)
+def test_how_old_is_configured_or_said(perdure: Perdure, gateway: Gateway, private_home: PrivateHome) -> None:
+    gateway.clock.later(days=-10)
+    gateway.open(ANN, "hello")
+    gateway.open(ANN, force_new=True)
 
     def would_go() -> int:
         return len(only_json(perdure.ok("chats", "prune", "--dry-run", "--json"))["forgotten"])
@@ -397,26 +377,17 @@ def test_how_old_is_configured_or_said(perdure: Perdure, local: Gateway, private
     [
         [],
         ["bogus"],
-        ["ls", "extra"],
         ["ls", "--open", "--all"],
         ["ls", "--limit", "0"],
-        ["ls", "--active", "x"],
         ["show"],
-        ["show", "a", "--turns", "0"],
         ["show", "a", "--turns", "1", "--all"],
         ["search"],
         ["search", "-"],
         ["search", "a", "--since", "yesterday"],
         ["search", "a", "--since", "1d", "--until", "2d"],
-        ["search", "a", "--limit", "0"],
-        ["title"],
-        ["resume"],
-        ["reset"],
         ["reset", "a", "b"],
-        ["prune", "--older-than", ""],
         ["prune", "--older-than", "0"],
         ["prune", "--older-than", "-3"],
-        ["prune", "extra"],
     ],
     ids=" ".join,
 )
@@ -426,8 +397,9 @@ def test_wrong_usage_is_one_sentence_and_code_2(perdure: Perdure, args: list[str
     assert only_json(ran)["error"]["message"] in sentence(ran)
 
 
-@pytest.mark.parametrize("verb", ["ls", "show", "search", "title", "resume", "reset", "prune"])
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help(perdure: Perdure, verb: str) -> None:
     out = perdure.ok("chats", verb, "--help").out
     assert f"perdure chats {verb}" in out
+    assert VERBS[verb][1] in out
     assert "--json" in out

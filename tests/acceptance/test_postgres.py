@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.acceptance.gateway import ANN, Gateway
 from tests.acceptance.kit import history, is_whole, manifests, only_json, save, settle, snapshot
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
@@ -69,6 +70,22 @@ def test_what_was_kept_while_the_database_was_away_is_taken_in(perdure: Perdure,
     save(perdure)
     assert [row["sessions"] for row in history(perdure)] == [3, 2, 1]
     assert is_whole(perdure)
+
+
+def test_chats_are_listed_found_changed_and_pruned(perdure: Perdure, private_home: PrivateHome) -> None:
+    gateway = Gateway(private_home)
+    gateway.clock.later(days=-100)
+    old = gateway.open(ANN, "green tea", title="Tea")
+    gateway.clock.later(days=1)
+    new = gateway.open(ANN, "coffee", force_new=True)
+    assert [each["id"] for each in only_json(perdure.ok("chats", "ls", "--all", "--json"))["chats"]] == [new, old]
+    assert only_json(perdure.ok("chats", "show", "Tea", "--json"))["turns"][0]["content"] == "green tea"
+    assert [each["chat"] for each in only_json(perdure.ok("chats", "search", "gre*", "--json"))["found"]] == [old]
+    assert perdure("chats", "show", "20").code == 2
+    perdure.ok("chats", "title", new, "Coffee")
+    assert only_json(perdure.ok("chats", "prune", "--json"))["forgotten"][0]["id"] == old
+    begun = only_json(perdure.ok("chats", "reset", "Coffee", "--json"))["begun"]["id"]
+    assert only_json(perdure.ok("chats", "resume", "Coffee", "--json"))["closed"] == begun
 
 
 def test_a_wrong_password_is_not_shown(perdure: Perdure, tmux: TmuxServer) -> None:

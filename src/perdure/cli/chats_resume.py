@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 
 from perdure.chats.naming import tip_of
 from perdure.chats.ownership import Asker
 from perdure.chats.service import Chats
 from perdure.chats.targets import chat_of_key, find_chat
 from perdure.cli._setup import Setup, with_setup
+from perdure.cli.chats_mirror import follow_in_mirror
 from perdure.cli.chats_setup import add_target_argument, chat_row, chats_of, where
 from perdure.cli.render import print_json, printable
 from perdure.errors import ChatNotFound, Refused, UsageError
@@ -44,6 +46,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     else:
         # A chat stays where it was held: whoever writes elsewhere would not be taken for one it belongs to.
         now_open = chats.branch(before.source, chat.id, asker=Asker.OPERATOR, key=key)
+    follow_in_mirror(setup)
     closed = None if is_open or before is None or not before.is_open else before.id
     if args.json:
         print_json({"chat": chat_row(now_open), "resumed": chat.id, "closed": closed, "changed": not is_open})
@@ -62,8 +65,9 @@ def _conversation(chats: Chats, chat: Chat, key: str, *, anyway: bool) -> Chat |
     """
     there = chat_of_key(chats.store, key)
     if there is None:
-        if chats.key(chat.source) == key:
-            return None
+        with suppress(UsageError):  # its messages may be such as have no conversation by the rules set now
+            if chats.key(chat.source) == key:
+                return None
         raise ChatNotFound(f"No chat has the key {key[:200]!r}: nobody can tell whose conversation that would be.")
     if not anyway and _owner(there) != _owner(chat):
         raise Refused(

@@ -8,19 +8,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from perdure.chats.service import Chats
 from perdure.chats.source import description, source_dict
 from perdure.chats.targets import find_chat
 from perdure.cli._setup import Setup
-from perdure.cli.jobs_setup import jobs_of
 from perdure.cli.render import age, print_table
 from perdure.host.clock import now
 from perdure.model.chat import Chat, Tokens
 from perdure.model.secrets import redact_text
+
+if TYPE_CHECKING:
+    from perdure.chats.service import Chats
 
 #: Whatever people chose: it may hold anything.
 _TEXTS = ("chat_name", "chat_topic", "user_name", "auto_thread_initial_name")
@@ -76,6 +77,10 @@ def add_platform_argument(parser: argparse.ArgumentParser) -> None:
 
 def chats_of(setup: Setup) -> Chats:
     """Return the chats of the store, to be changed. Those whose jobs run are kept from being reset by themselves."""
+    # Only for verbs that change something: the others need none of it.
+    from perdure.chats.service import Chats
+    from perdure.cli.jobs_setup import jobs_of
+
     return Chats(setup.store.chats, setup.config, now, has_jobs=jobs_of(setup).has_running)
 
 
