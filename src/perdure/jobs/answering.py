@@ -35,7 +35,7 @@ def listen(name: bytes) -> socket.socket:
 def admit(listener: socket.socket) -> int:
     """Return a connection of our own user's, which does not block; -1 when there is none, or it is another's."""
     try:
-        handle, _ = listener._accept()
+        handle, _ = listener._accept()  # type: ignore[attr-defined]
     except OSError:
         return -1
     connection = socket.socket(fileno=handle)

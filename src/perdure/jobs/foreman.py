@@ -16,7 +16,6 @@ Only the standard library, and as little of it as possible: what is imported her
 
 from __future__ import annotations
 
-import _signal as signal
 import fcntl
 import os
 import select
@@ -27,7 +26,9 @@ if __name__ == "__main__":
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from perdure.jobs.answering import admit, answer, listen
+from perdure.jobs.kin import adopt_orphans
 from perdure.jobs.launching import Hand
+from perdure.jobs.plain import signal
 from perdure.jobs.supervisor import Post, look_after
 
 _SOCKET, _LOCK = b"foreman", b"foreman.lock"
@@ -86,6 +87,9 @@ class Foreman:
         self._path = os.path.join(directory, _SOCKET)
         with open("/proc/sys/kernel/random/boot_id", "rb", 0) as file:
             self._boot = file.read().strip()
+        # What it takes is loaded here, once for all of them; and what a supervisor leaves behind that was killed has
+        # somebody to reap it.
+        adopt_orphans()
         # By the one we are told what became of who stood by, by the end of the other that one is told of ours.
         self._told, self._tell = os.pipe()
         self._life, self._alive = os.pipe()

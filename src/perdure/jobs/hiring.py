@@ -101,12 +101,12 @@ def _await(place: JobPlace, deadline: float) -> Began | None:
 
 def _start_foreman(jobs_dir: str, outside: tuple[str, ...], deadline: float) -> None:
     """Start a foreman, and return when one listens: this one, or one that somebody else has started meanwhile."""
-    words = [*outside, sys.executable, "-I", "-S", foreman.__file__, encode(jobs_dir), str(IDLE), _stamp()]
+    words: list[str | bytes] = [*outside, sys.executable, "-I", "-S", foreman.__file__, encode(jobs_dir)]
     try:
         # Nothing of our environment: what we were started with is not for those who do not ask for it, and a mark of a
         # job we run in would make the foreman a part of that job.
         process = subprocess.Popen(
-            words,
+            [*words, str(IDLE), _stamp()],
             env={b"PATH": encode(os.environ.get("PATH", os.defpath)), **dict([kin.FOREMAN.split(b"=")])},
             cwd="/",
             stdin=subprocess.DEVNULL,
@@ -140,6 +140,6 @@ def _stamp() -> bytes:
     stamp = 0
     for module in (foreman, supervisor, answering, keeping, kin, launching, orders):
         with suppress(OSError):
-            status = os.stat(module.__file__)
+            status = os.stat(str(module.__file__))
             stamp = hash((stamp, status.st_ino, status.st_mtime_ns, status.st_size))
     return b"%x" % (stamp & (1 << 64) - 1)

@@ -8,14 +8,9 @@ Only the standard library, and as little of it as possible: supervisors run this
 
 from __future__ import annotations
 
-import _signal as signal
 import os
 
-try:
-    # Not `ctypes`, which takes ten times the memory; and without either, the marks have to do.
-    import _ctypes
-except ImportError:
-    _ctypes = None
+from perdure.jobs.plain import signal
 
 #: What every process of a job has in its environment, unless it threw it away; the value is the job's id.
 MARK = b"PERDURE_JOB"
@@ -45,17 +40,18 @@ def read_line(pid: int) -> Line | None:
 
 def adopt_orphans() -> bool:
     """Let every process whose parent ends, and that we have started ourselves or through others, become our child."""
-    if _ctypes is None:
-        return False
     try:
-        prctl = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")
+        # Not `ctypes`, which takes ten times the memory; and without either, the marks have to do.
+        import _ctypes
+
+        prctl = _ctypes.dlsym(_ctypes.dlopen("", 2), "prctl")
         return bool(_ctypes.call_function(prctl, (_BECOME_SUBREAPER, 1, 0, 0, 0)) == 0)
-    except (AttributeError, OSError, TypeError):
+    except (ImportError, AttributeError, OSError, TypeError):
         return False
 
 
 def members(id: bytes, *, supervisor: int | None, leader: tuple[int, int] | None) -> list[tuple[int, int]]:
-    """Return the processes of a job, each as its number and start.
+    """Return the processes of a job, each as its number and start, the oldest first.
 
     `supervisor` is our own number when we are that; `leader` is the job's own process, asked for by its start too.
     Other jobs that were started from within this one are theirs, and not among them.
@@ -78,7 +74,9 @@ def members(id: bytes, *, supervisor: int | None, leader: tuple[int, int] | None
         new = [child for child in children.get(pid, ()) if child not in found and not _is_foreman(child)]
         found.update(new)
         queue += new
-    return [(pid, lines[pid].started) for pid in found if pid not in (os.getpid(), supervisor) and pid in lines]
+    there = [(lines[pid].started, pid) for pid in found if pid not in (os.getpid(), supervisor) and pid in lines]
+    # Parents first: they shall not see their children end, and do something about it.
+    return [(pid, started) for started, pid in sorted(there)]
 
 
 def tell(process: tuple[int, int], number: int) -> bool:

@@ -5,7 +5,6 @@ Only the standard library, and as little of it as possible: supervisors run this
 
 from __future__ import annotations
 
-import _signal as signal
 import errno
 import fcntl
 import os
@@ -14,6 +13,7 @@ import termios
 
 from perdure.jobs.kin import MARK, read_line
 from perdure.jobs.orders import Sheet, read
+from perdure.jobs.plain import signal
 
 #: What may go wrong, as it is written down.
 TERMINAL, DIRECTORY, PROGRAM, DISK = b"terminal", b"directory", b"program", b"disk"
@@ -47,9 +47,9 @@ class Hand:
         self.started = line.started if line else 0
 
     def take(self, sheet: Sheet) -> Streams:
-        """Return our ends of what the command will read and write. Raises OSError, also when it has ended already."""
+        """Return our ends of what the command will read and write. Raises OSError; ChildProcessError: it was ended."""
         if not self.started or os.waitpid(self.pid, os.WNOHANG)[0]:
-            raise OSError(errno.ECHILD, "")
+            raise ChildProcessError
         if not sheet.rows:
             for ours in self._ours:
                 os.set_blocking(ours, False)

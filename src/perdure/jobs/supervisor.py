@@ -8,7 +8,6 @@ Only the standard library, and as little of it as possible: it runs by the hundr
 
 from __future__ import annotations
 
-import _signal as signal
 import fcntl
 import os
 import select
@@ -19,6 +18,7 @@ from perdure.jobs import kin, launching
 from perdure.jobs.answering import Request, admit, answer, listen
 from perdure.jobs.keeping import Keeper
 from perdure.jobs.orders import Sheet, read
+from perdure.jobs.plain import signal
 
 #: As much is read at once, and as much by one who prints a lot.
 _LITTLE, _MUCH = 1 << 16, 1 << 18
@@ -61,8 +61,9 @@ class Post:
 def look_after(directory: bytes, id: bytes, caller: int, post: Post) -> None:
     """Take up the job whose order lies in the directory, tell `caller` so, and return when nothing of it is left.
 
-    Says `taken` when somebody else has it or had it, `order` when there is none, `failed` and a number when the system
-    did not let it be started; then nothing was started. `began` or `ended` otherwise.
+    Says `taken` when somebody else has it or had it, `order` when there is none, `again` when somebody else has to be
+    asked, `failed` and a number when the system did not let it be started; then nothing was started, and we have let go of it.
+    `began` or `ended` otherwise.
     """
     try:
         os.chdir(directory)
@@ -70,27 +71,35 @@ def look_after(directory: bytes, id: bytes, caller: int, post: Post) -> None:
     except OSError as error:
         answer(caller, b"failed %d" % (error.errno or 0))
         return
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        answer(caller, b"taken")
-        return
-    if os.path.exists(b"began.json") or os.path.exists(_ENDED):
-        answer(caller, b"taken")
-        return
-    sheet = read(b".")
-    if sheet is None:
-        answer(caller, b"order")
-        return
-    try:
-        supervisor = Supervisor(sheet, id, post)
-        supervisor.begin()
-    except OSError as error:
-        answer(caller, b"failed %d" % (error.errno or 0))
+    supervisor, why_not = _taken_up(held, id, post)
+    if supervisor is None:
+        os.close(held)
+        answer(caller, why_not)
         return
     answer(caller, b"began" if supervisor.succeed() else b"ended")
     post.leave()
     supervisor.run()
+
+
+def _taken_up(held: int, id: bytes, post: Post) -> tuple[Supervisor | None, bytes]:
+    """Let the job in the present directory begin, as far as it is ours to; or say why not."""
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return None, b"taken"
+    if os.path.exists(b"began.json") or os.path.exists(_ENDED):
+        return None, b"taken"
+    sheet = read(b".")
+    if sheet is None:
+        return None, b"order"
+    try:
+        supervisor = Supervisor(sheet, id, post)
+        supervisor.begin()
+    except ChildProcessError:
+        return None, b"again"
+    except OSError as error:
+        return None, b"failed %d" % (error.errno or 0)
+    return supervisor, b""
 
 
 class Supervisor:
@@ -220,8 +229,8 @@ class Supervisor:
 
     # What it reads
 
-    def _feed(self) -> None:
-        """Write what waits, as much as goes."""
+    def _feed(self) -> bool:
+        """Write what waits, as much as goes; say whether the job can still read."""
         try:
             while self._unread:
                 del self._unread[: os.write(self._ends.stdin, self._unread)]
@@ -232,6 +241,7 @@ class Supervisor:
         if not self._unread and self._closing and not self._closed:
             self._close_stdin_now()
         self._watch_stdin()
+        return not self._closed
 
     def _watch_stdin(self) -> None:
         """Be told when the job reads again, but only while something waits."""
@@ -324,8 +334,7 @@ class Supervisor:
         self._unread += taken
         if taken:
             self._is_fresh_line = taken.endswith((b"\n", b"\r"))
-        self._feed()
-        return b"no stdin" if self._closed else b"ok %d" % len(taken)
+        return b"ok %d" % len(taken) if self._feed() else b"no stdin"
 
     def _close_stdin(self) -> bytes:
         if self._closed or self._closing:

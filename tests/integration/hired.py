@@ -1,0 +1,175 @@
+"""Real jobs in a private directory, and what is asked about them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from perdure.jobs import control, hiring, output
+from perdure.jobs.place import Began, Ended, JobPlace, job_path
+from perdure.model.job import JobStatus, Terminal
+
+PATIENCE = 60.0
+CAP = 1 << 20
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"in vain: {what}"
+        time.sleep(0.01)
+
+
+class Jobs:
+    """Jobs of one directory; `end` leaves none of their processes."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self._ids: list[str] = []
+
+    def start(
+        self,
+        *argv: str,
+        terminal: Terminal | None = None,
+        cap: int = CAP,
+        env: dict[str, str] | None = None,
+        cwd: str = "/",
+        id: str | None = None,
+    ) -> Job:
+        """Start a job and return it."""
+        id = id or f"job{len(self._ids)}"
+        path = job_path(self.directory, id)
+        self._ids.append(id)
+        hiring.start(
+            self.directory,
+            id,
+            argv=argv,
+            cwd=cwd,
+            env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **(env or {})},
+            terminal=terminal,
+            cap=cap,
+        )
+        return Job(path)
+
+    def shell(self, text: str, **more: object) -> Job:
+        """Start a job of the shell's."""
+        return self.start("/bin/sh", "-c", text, **more)  # type: ignore[arg-type]
+
+    def python(self, text: str, *words: str, **more: object) -> Job:
+        """Start a job of Python's."""
+        return self.start(sys.executable, "-I", "-S", "-c", text, *words, **more)  # type: ignore[arg-type]
+
+    def of(self, id: str) -> Job:
+        """Return a job that somebody else may have started; `end` ends it too."""
+        self._ids.append(id)
+        return Job(job_path(self.directory, id))
+
+    def foremen(self) -> list[int]:
+        """Return the processes that stand by, the foreman first: those without a job."""
+        with_jobs = {began.supervisor.pid for began in self._begun()} | {began.process.pid for began in self._begun()}
+        return [pid for pid in self._programs() if pid not in with_jobs]
+
+    def end(self) -> None:
+        """End everything."""
+        for id in self._ids:
+            control.kill(job_path(self.directory, id), 0.0)
+        for pid in self._programs():
+            kill(pid)
+
+    def _begun(self) -> list[Began]:
+        begun = [JobPlace(job_path(self.directory, id)).began() for id in self._ids]
+        return [began for began in begun if began is not None]
+
+    def _programs(self) -> list[int]:
+        wanted = [b"foreman.py", os.fsencode(self.directory)]
+        found = []
+        for name in sorted(filter(str.isdigit, os.listdir("/proc")), key=int):
+            try:
+                with open(f"/proc/{name}/cmdline", "rb") as file:
+                    words = file.read().split(b"\0")
+            except OSError:
+                continue
+            if len(words) > 4 and words[3].endswith(wanted[0]) and words[4] == wanted[1]:
+                found.append(int(name))
+        return found
+
+
+class Job:
+    """A job that was started."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.place = JobPlace(path)
+
+    @property
+    def began(self) -> Began:
+        """How it began; it has."""
+        began = self.place.began()
+        assert began is not None
+        return began
+
+    @property
+    def status(self) -> JobStatus:
+        """What became of it."""
+        return self.place.judgement().status
+
+    def ended(self) -> Ended:
+        """Wait for its end."""
+        until(lambda: self.place.ended() is not None, f"the end of {self.path}: {self.said()!r}")
+        ended = self.place.ended()
+        assert ended is not None
+        return ended
+
+    def said(self) -> bytes:
+        """All of it that is kept, in one piece."""
+        return output.read(self.path, 0, 1 << 30).data
+
+    def until_said(self, text: bytes) -> None:
+        """Wait until it has printed this."""
+        until(lambda: text in self.said(), f"{text!r} in {self.said()!r}")
+
+    def write(self, data: bytes) -> int:
+        """Write to it."""
+        return control.write(self.path, data)
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process runs; one that only waits to be reaped does not."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
+def kill(pid: int) -> None:
+    """End a process at once, if it is there."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def children_of(pid: int) -> list[tuple[int, str]]:
+    """Return the children of a process, and what each is doing: `Z` for one that was not reaped."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.append((int(name), fields[0].decode()))
+    return found
+
+
+def in_another_process(program: str, *words: str) -> subprocess.Popen[bytes]:
+    """Start a Python program that has us to import."""
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.Popen([sys.executable, "-c", program, *words], env=environ, stdout=subprocess.PIPE)
