@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.acceptance.jobs import PYTHON, JobCommands, jobs
-from tests.acceptance.kit import configure, has_fields, only_json, sentence, wait_for
+from tests.acceptance.kit import Fields, configure, has_fields, only_json, sentence, wait_for
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 
 __all__ = ["jobs"]
 
-POLLED = {"job": str, "status": str, "exit_code": (int, type(None)), "output": str, "truncated": bool}
+POLLED: Fields = {"job": str, "status": str, "exit_code": (int, type(None)), "output": str, "truncated": bool}
 TALKS = "import sys\nprint('ready', flush=True)\nfor line in sys.stdin: print('heard', line.strip(), flush=True)\nprint('end')"
 
 

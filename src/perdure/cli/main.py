@@ -156,7 +156,7 @@ def _command(module: Any, prog: str, summary: str, given: list[str]) -> int:
 def _verb(words: list[str], verbs: Mapping[str, tuple[str, str]], prog: str, summary: str) -> tuple[str, list[str]]:
     """Return which of a command's verbs is meant, and the words for it."""
     named = next((word for word in words if word != "--json"), None)
-    if named in verbs:
+    if named is not None and named in verbs:
         words.remove(named)
         return named, words
     usage = f"{prog} [--help] {{{','.join(verbs)}}} ..."

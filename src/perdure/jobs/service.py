@@ -17,7 +17,8 @@ from perdure.errors import AmbiguousJob, JobNotFound, JobOver, PerdureError, Ref
 from perdure.host.scope import outside_service
 from perdure.host.users import current_user, shell_of
 from perdure.jobs import control, hiring, reading, waiting
-from perdure.jobs.backends import Backend, find_backend
+from perdure.jobs.backends import find_backend
+from perdure.jobs.backends.backend import Backend
 from perdure.jobs.environment import environment_for
 from perdure.jobs.ordering import accepted, check_size, new_id
 from perdure.jobs.place import JobPlace, job_path
