@@ -212,6 +212,9 @@ def _is_below(pid: int, ancestor: int, parents: Mapping[int, int]) -> bool:
 def _best(process: Process, known: Roster) -> tuple[AgentAdapter | None, float]:
     best: AgentAdapter | None = None
     highest = 0.0
+    if process.is_wordless:
+        # Its name alone does not say what it was told to do, and it ends this moment.
+        return None, 0.0
     for adapter in known.possible(process.comm, process.exe, process.argv):
         score = _score(adapter, process)
         if score > highest:

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 
@@ -121,10 +121,18 @@ class ProcessTable:
             # It is becoming another program at this very moment; a thread of the kernel, or a dead one, has no exe.
             time.sleep(0.001)
             exe, argv = _link(where + "exe"), _argv(where + "cmdline")
-            if argv:
+            if argv or exe is None:
                 break
         foreground = entry.pgid == entry.tpgid
-        replayed = self._replayed(entry.comm, exe, argv, foreground)
+        cwd = _link(where + "cwd")
+        environ = _environ(
+            where + "environ",
+            self._names(entry.comm, exe, argv),
+            self._replayed(entry.comm, exe, argv, foreground),
+        )
+        if exe is not None and (cwd is None or not environ) and _link(where + "exe") is None:
+            # It began to end while it was read. What was read of it is not all there was.
+            exe, argv, cwd, environ = None, (), None, {}
         return Process(
             pid=entry.pid,
             ppid=entry.ppid,
@@ -135,8 +143,8 @@ class ProcessTable:
             comm=entry.comm,
             exe=exe,
             argv=argv,
-            cwd=_link(where + "cwd"),
-            environ=_environ(where + "environ", self._names(entry.comm, exe, argv), replayed),
+            cwd=cwd,
+            environ=environ,
         )
 
 
@@ -158,18 +166,25 @@ def read_processes(names: Names, replayed: Replayed | None = None) -> ProcessTab
 
 
 def read_entry(pid: int) -> Entry | None:
-    """Return one process's line, None when it is gone."""
+    """Return one process's line, None when it is gone; one that only waits to be reaped is."""
+    name, rest = _stat(pid)
+    if not rest or _is_over(rest):
+        return None
+    return Entry(pid, int(rest[1]), int(rest[2]), int(rest[4]), int(rest[5]), int(rest[19]), decode(name))
+
+
+def _stat(pid: int) -> tuple[bytes, list[bytes]]:
+    """Return a process's name and what stands behind it in its line; no words when there is no such process."""
     line = _read(f"/proc/{pid}/stat", 4096)
     # The name stands in parentheses and may itself hold spaces and parentheses: the last one ends it.
     opened, closed = line.find(b"("), line.rfind(b")")
-    if opened < 0 or closed < opened:
-        return None
     rest = line[closed + 2 :].split()
-    if len(rest) < 20:
-        return None
-    return Entry(
-        pid, int(rest[1]), int(rest[2]), int(rest[4]), int(rest[5]), int(rest[19]), decode(line[opened + 1 : closed])
-    )
+    return (b"", []) if opened < 0 or closed < opened or len(rest) < 20 else (line[opened + 1 : closed], rest)
+
+
+def _is_over(rest: Sequence[bytes]) -> bool:
+    """Whether a process has ended. One whose first thread has, and another has not, goes on."""
+    return rest[0] in (b"Z", b"X") and int(rest[17]) <= 1
 
 
 def read_words(pid: int) -> tuple[str | None, tuple[str, ...]]:
@@ -188,9 +203,8 @@ def is_alive(pid: int, start_ticks: int) -> bool:
         from perdure.host.portable_processes import is_alive_portably
 
         return is_alive_portably(pid, start_ticks)
-    line = _read(f"/proc/{pid}/stat", 4096)
-    rest = line[line.rfind(b")") + 2 :].split()
-    return len(rest) >= 20 and rest[0] not in (b"Z", b"X") and int(rest[19]) == start_ticks
+    _, rest = _stat(pid)
+    return bool(rest) and not _is_over(rest) and int(rest[19]) == start_ticks
 
 
 def _on_terminal(entry: Entry, tty: str) -> bool:

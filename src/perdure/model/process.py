@@ -27,6 +27,11 @@ class Process(Struct, frozen=True, kw_only=True):
     #: Only allow-listed variables, and none that looks like a secret unless the configuration names it.
     environ: Mapping[str, str] = {}
 
+    @property
+    def is_wordless(self) -> bool:
+        """Whether nothing can be read of what it runs: it is on its way out, and can become no other program any more."""
+        return self.exe is None and not self.argv
+
 
 class Command(Struct, frozen=True, kw_only=True):
     """Something that can be started: argv, never a shell string."""

@@ -22,6 +22,7 @@ from perdure.model.user import User
 from perdure.ports import HostView
 from perdure.snapshots.ask import Question
 from perdure.snapshots.capture import Memory, Reading, locate, receive, revisit, with_panes
+from perdure.snapshots.ending import as_before
 from perdure.snapshots.identify import Earlier, identify
 from perdure.snapshots.kept import Journalled, with_kept
 from perdure.snapshots.remember import Held, held_elsewhere
@@ -107,7 +108,7 @@ def _deepen(
 ) -> list[Looked | Missed]:
     """Add the processes of every pane, the options of new ids, and the scrollback."""
     config = around.config.scrollback
-    readings = [msgspec.structs.replace(each, capture=locate(each.capture, table.tree)) for each in readings]
+    readings = [msgspec.structs.replace(each, capture=_located(each.capture, table, around)) for each in readings]
     shown = [_shown(each.capture, around) if scrollback else _Shown(wanted=(), known={}) for each in readings]
     answers = revisit(
         [(reading, each.to_read) for reading, each in zip(readings, shown, strict=True)],
@@ -121,9 +122,14 @@ def _deepen(
             looked.append(answer)
             continue
         learned, texts = answer
-        capture = reading.capture if learned is reading else locate(learned.capture, table.tree)
+        capture = reading.capture if learned is reading else _located(learned.capture, table, around)
         looked.append(each.fill(capture, texts) if scrollback else Looked(capture=capture, scrollback=None))
     return looked
+
+
+def _located(capture: Capture, table: ProcessTable, around: Surroundings) -> Capture:
+    earlier = partial(around.earlier, capture.server)
+    return locate(capture, lambda pid, tty: as_before(table.tree(pid, tty), earlier))
 
 
 class _Shown(Struct, frozen=True, kw_only=True):
