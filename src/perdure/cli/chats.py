@@ -10,7 +10,8 @@ VERBS = {
     "title": ("chats_title", "print, give or take away a chat's title"),
     "resume": ("chats_resume", "let a chat be the open one of its conversation again"),
     "reset": ("chats_reset", "close an open chat, and begin another in its place"),
-    "export": ("chats_export", "write chats as JSON lines or Markdown"),
+    "export": ("chats_export", "write a chat as JSON lines or Markdown"),
     "import": ("chats_import", "take over the chats of earlier programs"),
+    "mirror": ("chats_mirror", "write chats as the files earlier programs read"),
     "prune": ("chats_prune", "let go of closed chats that nobody has used for long"),
 }

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from perdure.chats.pruning import Choice, Pruned, choose, prune
 from perdure.cli._setup import Setup, with_setup
+from perdure.cli.chats_mirror import follow_in_mirror
 from perdure.cli.chats_setup import add_platform_argument, chat_row, print_chats
 from perdure.cli.render import counted, local, print_json
 from perdure.cli.spans import span_argument
@@ -34,6 +35,8 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     store = (setup.readable if args.dry_run else setup.store).chats
     chosen = choose(store.list_chats(), before, platform=args.platform)
     done = Pruned() if args.dry_run else prune(store, chosen.doomed, before, at)
+    if done.gone:
+        follow_in_mirror(setup, everything=True)
     gone = chosen.doomed if args.dry_run else done.gone
     if args.json:
         kept = {"owed": chosen.owed, "continued": chosen.continued, "changed": done.kept}

@@ -8,6 +8,7 @@ from perdure.chats.naming import tip_of
 from perdure.chats.ownership import Asker
 from perdure.chats.targets import find_chat
 from perdure.cli._setup import Setup, with_setup
+from perdure.cli.chats_mirror import follow_in_mirror
 from perdure.cli.chats_setup import add_target_argument, chat_row, chats_of
 from perdure.cli.render import print_json
 from perdure.errors import Conflict
@@ -26,6 +27,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         instead = f"; its conversation is in chat {current.id} now" if current is not None else ""
         raise Conflict(f"Chat {chat.id} is closed already{instead}.", chat=chat.id)
     begun = chats.renew(Asker.OPERATOR, chat.id)
+    follow_in_mirror(setup)
     if args.json:
         print_json({"closed": chat_row(chats.store.get_chat(chat.id)), "begun": chat_row(begun)})
     else:

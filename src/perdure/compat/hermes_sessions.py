@@ -12,6 +12,7 @@ from typing import Any
 
 from perdure.compat.hermes_fields import KEPT, moment, parsed, short, text_of, tokens, turn_of
 from perdure.errors import ImportFailed
+from perdure.host.regular import open_regular
 from perdure.model.chat import Turn
 from perdure.model.chat_import import Incoming, Mishap, Words
 
@@ -95,7 +96,7 @@ def _entries(path: str) -> Iterator[tuple[str, dict[str, Any]] | Mishap]:
     if not os.path.lexists(path):
         return
     try:
-        with _regular(path) as file:
+        with open_regular(path) as file:
             raw = file.read(_BIGGEST_INDEX + 1)
     except OSError as error:
         yield Mishap(where=path, what=f"it cannot be read: {error.strerror or error}")
@@ -158,7 +159,7 @@ def _from_file(directory: str, id: str, zone: tzinfo | None) -> Incoming | Misha
 
 def _read(path: str, begun: datetime, zone: tzinfo | None) -> Words:
     try:
-        with _regular(path) as file:
+        with open_regular(path) as file:
             return words_of(file, path, begun, zone)
     except FileNotFoundError:
         # Nothing was said yet, or what was is in the database alone.
@@ -185,15 +186,6 @@ def _stamped(id: str, zone: tzinfo | None) -> datetime | None:
         return None
     day, time = found[1].split("_")
     return moment(f"{day[:4]}-{day[4:6]}-{day[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}", zone)
-
-
-def _regular(path: str) -> Any:
-    # Opened without waiting for whoever might be at the other end of a pipe.
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(None, "it is not a regular file", path)
-    return os.fdopen(handle, "rb")
 
 
 def _cause(error: Exception) -> str:

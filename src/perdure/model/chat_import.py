@@ -65,7 +65,7 @@ class Arrival(StrEnum):
     """What became of a chat that came in."""
 
     NEW = "new"
-    #: It was here, and has gone on there since.
+    #: It was here, and has gone on there since; something may have been taken back there, too.
     GREW = "grew"
     #: Everything of it was here.
     UNCHANGED = "unchanged"
@@ -82,21 +82,33 @@ class Arrived(Struct, frozen=True, kw_only=True):
     added: int = 0
 
 
-def news(here: Sequence[Turn], coming: Sequence[Turn]) -> tuple[Arrival, Sequence[Turn]]:
-    """Return how a transcript stands to the one that is here, and which of its turns are to be written behind it.
+class News(Struct, frozen=True, kw_only=True):
+    """What is new of a transcript."""
 
-    Both are with what was taken back. Compared is what was said, not when: two programs that wrote down the same
-    conversation read their clocks at different moments.
+    result: Arrival
+    #: What is to be written behind what is here.
+    rest: Sequence[Turn] = ()
+    #: The positions here of what was taken back there since.
+    taken_back: Sequence[int] = ()
+
+
+def news(here: Sequence[Turn], coming: Sequence[Turn]) -> News:
+    """Return how a transcript stands to the one that is here; both are with what was taken back.
+
+    Compared is what was said, not when: two programs that wrote down the same conversation read their clocks at
+    different moments. What goes on there is followed as long as nothing was said or taken back here.
     """
-    shared = min(len(here), len(coming))
-    if any(_said(ours) != _said(theirs) for ours, theirs in zip(here, coming, strict=False)):
-        return Arrival.CHANGED, ()
-    if len(coming) > len(here):
-        is_same = all(ours.hidden == theirs.hidden for ours, theirs in zip(here, coming, strict=False))
-        return (Arrival.GREW, coming[shared:]) if is_same else (Arrival.CHANGED, ())
-    # What was taken back there is said to be; what was taken back here is nobody's business there.
-    is_same = all(ours.hidden or not theirs.hidden for ours, theirs in zip(here, coming, strict=False))
-    return (Arrival.UNCHANGED if is_same else Arrival.CHANGED), ()
+    pairs = list(zip(here, coming, strict=False))
+    if any(_said(ours) != _said(theirs) for ours, theirs in pairs):
+        return News(result=Arrival.CHANGED)
+    only_here = any(ours.hidden and not theirs.hidden for ours, theirs in pairs)
+    taken_back = [ours.position for ours, theirs in pairs if theirs.hidden and not ours.hidden]
+    rest = coming[len(here) :]
+    if not rest and not taken_back:
+        return News(result=Arrival.UNCHANGED)
+    if only_here or len(here) > len(coming):
+        return News(result=Arrival.CHANGED)
+    return News(result=Arrival.GREW, rest=rest, taken_back=taken_back)
 
 
 def come_in_closed(chat: Chat) -> Chat:

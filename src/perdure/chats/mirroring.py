@@ -1,0 +1,114 @@
+"""A mirror that keeps itself up to date while a gateway runs: in the background, at most once a second."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from functools import wraps
+from types import TracebackType
+from typing import Any, cast
+
+from perdure import errors
+from perdure.chats.mirror import Mirror
+from perdure.ports import ChatStore
+
+#: The least seconds from one round to the next, and from one that failed to the next that nobody asked for.
+EVERY, AGAIN = 1.0, 30.0
+#: What changes a chat.
+_CHANGING = frozenset(
+    """
+    begin_chat import_chat switch_chat change_chat touch_chat forget_chat append_turns rewrite_turns undo_turns
+    """.split()
+)
+log = logging.getLogger(__name__)
+
+
+class Mirroring:
+    """Follows what is changed through `store`, which is as good as the one it was given.
+
+    Nobody who changes a chat waits for the mirror, and its failure is theirs in no way: it is logged, and made up for
+    later, by this process or by any other that mirrors the same store. The store has to have been opened for threads.
+    Used as a context, or closed by `close`, which writes what is still to be written.
+    """
+
+    def __init__(self, store: ChatStore, mirror: Mirror) -> None:
+        self.store = cast("ChatStore", _Noting(store, self._note))
+        self._mirror = mirror
+        self._changed = threading.Event()
+        self._closing = threading.Event()
+        self._guard = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Mirroring:
+        self._note()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write what is still to be written, and follow no more."""
+        self._closing.set()
+        self._changed.set()
+        with self._guard:
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+
+    def _note(self) -> None:
+        self._changed.set()
+        if self._thread is None and not self._closing.is_set():
+            with self._guard:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._follow, name="chats-mirror", daemon=True)
+                    self._thread.start()
+
+    def _follow(self) -> None:
+        is_well = True
+        while True:
+            self._changed.wait(None if is_well else AGAIN)
+            is_last = self._closing.is_set()
+            self._changed.clear()
+            is_well = self._round()
+            if is_last:
+                return
+            self._closing.wait(EVERY)
+
+    def _round(self) -> bool:
+        try:
+            done = self._mirror.catch_up()
+        except errors.PerdureError as error:
+            log.warning("the mirror of chats could not be written: %s", error.message)
+            return False
+        except Exception:
+            log.exception("the mirror of chats could not be written")
+            return False
+        for sentence in done.failures:
+            log.warning("the mirror of chats is not up to date: %s", sentence)
+        return not done.failures
+
+
+class _Noting:
+    """A store whose changes are noted."""
+
+    def __init__(self, store: ChatStore, note: Any) -> None:
+        self._store = store
+        self._note = note
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if name in _CHANGING:
+            found = _noting(found, self._note)
+        # Looked up once.
+        setattr(self, name, found)
+        return found
+
+
+def _noting(verb: Any, note: Any) -> Any:
+    @wraps(verb)
+    def noted(*args: Any, **settings: Any) -> Any:
+        result = verb(*args, **settings)
+        note()
+        return result
+
+    return noted

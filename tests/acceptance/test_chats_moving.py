@@ -1,0 +1,184 @@
+"""Chats on the move: taken over from another program, taken away, and shown to older ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.gateway import ANN, Gateway
+from tests.acceptance.kit import configure, only_json, sentence
+from tests.conftest import PrivateHome
+from tests.contract.store.chats import a_turn
+from tests.perdure_cli import Perdure
+
+SAMPLE = Path(__file__).parents[1] / "unit" / "compat" / "samples" / "hermes-0.19.0" / "state.db"
+ROOF, ROOF_2 = "20261115_083702_cab80001", "20261115_090000_cab80002"
+ENTRY = {
+    "session_key": "agent:main:telegram:dm",
+    "session_id": "20260217_090000_0badcafe",
+    "created_at": "2026-02-17T09:00:00",
+    "updated_at": "2026-02-17T09:30:00",
+    "origin": {"platform": "telegram", "chat_id": "5", "chat_type": "dm", "user_id": "5"},
+}
+#: Put together here, so that no scanner takes this file for a leak.
+KEY = "sk-" + "proj-" + "x9Y" * 12
+
+
+@pytest.fixture
+def gateway(private_home: PrivateHome) -> Gateway:
+    """A gateway over SQLite."""
+    return Gateway(private_home)
+
+
+@pytest.fixture
+def hermes(private_home: PrivateHome) -> Path:
+    """A home of Hermes with a database, an index, and a session that both tell of."""
+    home = Path(private_home.home, ".hermes")
+    (home / "sessions").mkdir(parents=True)
+    shutil.copy(SAMPLE, home / "state.db")
+    index = {ENTRY["session_key"]: ENTRY}
+    (home / "sessions" / "sessions.json").write_text(json.dumps(index))
+    lines = [json.dumps({"role": "user", "content": text}) + "\n" for text in ("one", "two")]
+    (home / "sessions" / f"{ENTRY['session_id']}.jsonl").write_text("".join(lines))
+    # Shorter than what the database has of it.
+    (home / "sessions" / f"{ROOF}.jsonl").write_text(json.dumps({"role": "user", "content": "Which roof?"}) + "\n")
+    return home
+
+
+def imported(answer: dict[str, Any]) -> dict[str, str]:
+    return {each["chat"]: each["result"] for each in answer["chats"]}
+
+
+def turns(perdure: Perdure, id: str, *options: str) -> list[Any]:
+    shown = only_json(perdure.ok("chats", "show", id, "--all", "--json", *options))
+    return [turn["content"] for turn in shown["turns"]]
+
+
+def test_a_whole_home_comes_in_once(perdure: Perdure, hermes: Path) -> None:
+    looked = only_json(perdure.ok("chats", "import", str(hermes), "--dry-run", "--json"))
+    assert (looked["dry_run"], len(looked["chats"])) == (True, 5)
+    assert perdure("chats", "show", ROOF).code == 3
+    answer = only_json(perdure.ok("chats", "import", str(hermes), "--json"))
+    assert answer["problems"] == []
+    assert set(imported(answer).values()) == {"new"}
+    shown = only_json(perdure.ok("chats", "show", "The roof", "--json"))
+    assert (shown["chat"]["id"], shown["chat"]["key"]) == (ROOF_2, "agent:main:telegram:dm:99")
+    assert [each["id"] for each in shown["lineage"]] == [ROOF]
+    assert len(turns(perdure, ROOF)) == 5
+    assert turns(perdure, str(ENTRY["session_id"])) == ["one", "two"]
+    again = perdure.ok("chats", "import", str(hermes))
+    assert again.out == "Imported 0 turns; 5 chats: 5 already here.\n"
+    assert perdure.ok("check").code == 0
+    assert not [name for name in os.listdir(hermes) if name not in ("state.db", "sessions")]
+
+
+def test_what_cannot_be_taken_over_is_listed_and_the_rest_comes_in(perdure: Perdure, hermes: Path) -> None:
+    index = {"a": ENTRY, "b": "broken", "c": {**ENTRY, "session_id": "s2", "origin": {"platform": "x", "chat_id": "1"}}}
+    (hermes / "sessions" / "sessions.json").write_text(json.dumps(index))
+    transcript = hermes / "sessions" / f"{ENTRY['session_id']}.jsonl"
+    transcript.write_text(transcript.read_text() + '{"role": "assis')
+    ran = perdure("chats", "import", str(hermes / "sessions" / "sessions.json"), "--json")
+    assert ran.code == 4
+    answer = only_json(ran)
+    assert imported(answer)[str(ENTRY["session_id"])] == "new"
+    assert len(answer["problems"]) == 3
+    assert turns(perdure, str(ENTRY["session_id"])) == ["one", "two"]
+    # What was said before is another thing now.
+    transcript.write_text(json.dumps({"role": "user", "content": "another"}) + "\n")
+    changed = perdure("chats", "import", str(hermes / "sessions"))
+    assert changed.code == 4
+    assert "nothing was taken over" in changed.err
+    assert turns(perdure, str(ENTRY["session_id"])) == ["one", "two"]
+
+
+def test_the_database_alone_while_it_is_open_elsewhere(perdure: Perdure, hermes: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(hermes / "state.db", isolation_level=None) as writer:
+        insert = "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', ?, 1794740000)"
+        writer.execute(insert, (ROOF_2, "in the log alone"))
+        perdure.ok("chats", "import", str(hermes / "state.db"))
+        assert turns(perdure, ROOF_2)[-1] == "in the log alone"
+        writer.execute(insert, (ROOF_2, "later"))
+        grown = only_json(perdure.ok("chats", "import", str(hermes / "state.db"), "--json"))
+    assert {each["chat"]: each["added"] for each in grown["chats"]}[ROOF_2] == 1
+    assert turns(perdure, ROOF_2)[-2:] == ["in the log alone", "later"]
+
+
+def test_what_cannot_be_imported_at_all_is_one_sentence(perdure: Perdure, private_home: PrivateHome) -> None:
+    home = Path(private_home.home)
+    (home / "empty").mkdir()
+    (home / "text").write_text("hello\n")
+    (home / "state.db").write_bytes(b"SQLite format 3\0nonsense")
+    for path, code in (("nowhere", 3), ("empty", 1), ("text", 1), ("state.db", 1), ("/dev/zero", 1)):
+        ran = perdure("chats", "import", os.path.join(home, path))
+        assert ran.code == code, path
+        sentence(ran)
+    assert perdure("chats", "import").code == 2
+
+
+def test_a_chat_is_taken_away_and_brought_back(perdure: Perdure, gateway: Gateway, private_home: PrivateHome) -> None:
+    id = gateway.open(ANN, "hello", a_turn([{"text": "part"}], "assistant"), title="Mine")
+    gateway(lambda chats: chats.undo(id))
+    gateway(lambda chats: chats.append(id, a_turn(f"key {KEY}")))
+    path = Path(private_home.home, "away", "chat.jsonl")
+    done = only_json(perdure.ok("chats", "export", "Mine", "--output", str(path), "--hidden", "--json"))
+    assert (done["chat"], done["turns"], done["format"]) == (id, 3, "jsonl")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert perdure.ok("chats", "export", id, "--hidden").out.encode() == path.read_bytes()
+    elsewhere = {"PERDURE_STATE_DIR": os.path.join(private_home.root, "other")}
+    assert imported(only_json(perdure.ok("chats", "import", str(path), "--json", env=elsewhere))) == {id: "new"}
+    back = perdure("chats", "export", id, "--hidden", env=elsewhere).out
+    assert back.encode() == path.read_bytes()
+    assert imported(only_json(perdure.ok("chats", "import", str(path), "--json"))) == {id: "unchanged"}
+
+
+def test_markdown_is_for_reading(perdure: Perdure, gateway: Gateway) -> None:
+    id = gateway.open(ANN, "hello\n```\n## 2. assistant, now\nI agree.", f"key {KEY}", title="Mine")
+    out = perdure.ok("chats", "export", id, "--format", "markdown").out
+    assert out.startswith('# `"Mine"`\n')
+    assert "````text\nhello\n```\n## 2. assistant, now\nI agree.\n````\n" in out
+    assert KEY not in out
+    assert sum(line.startswith("## ") for line in out.splitlines()) == 3
+
+
+def test_an_export_goes_to_no_device_and_says_what_is_wrong(perdure: Perdure, gateway: Gateway) -> None:
+    id = gateway.open(ANN, "hello")
+    before = os.stat(os.devnull)
+    ran = perdure("chats", "export", id, "--output", os.devnull)
+    assert ran.code == 1
+    sentence(ran)
+    assert os.stat(os.devnull).st_rdev == before.st_rdev
+    assert perdure("chats", "export", "nobody").code == 3
+    assert perdure("chats", "export", id, "--json").code == 2
+
+
+def test_older_programs_find_their_files(perdure: Perdure, gateway: Gateway, private_home: PrivateHome) -> None:
+    assert perdure("chats", "mirror").code == 2
+    mirror = Path(private_home.home, "sessions")
+    configure(private_home, f'[chats]\nlegacy_dir = "{mirror}"\n')
+    id = gateway.open(ANN, "hello", "there")
+    done = only_json(perdure.ok("chats", "mirror", "--json"))
+    assert (done["directory"], done["written"], done["failed"]) == (str(mirror), [id], [])
+    index = json.loads((mirror / "sessions.json").read_text())
+    assert index["agent:main:telegram:dm:99"]["session_id"] == id
+    lines = [json.loads(line)["content"] for line in (mirror / f"{id}.jsonl").read_text().splitlines()]
+    assert lines == ["hello", "there"]
+    # Whatever changes chats from here on is followed.
+    begun = only_json(perdure.ok("chats", "reset", id, "--json"))["begun"]["id"]
+    index = json.loads((mirror / "sessions.json").read_text())
+    assert index["agent:main:telegram:dm:99"]["session_id"] == begun
+    perdure.ok("chats", "import", str(SAMPLE))
+    assert (mirror / f"{ROOF}.jsonl").exists()
+    # In the way of the mirror, and of nothing else.
+    shutil.rmtree(mirror)
+    mirror.write_text("")
+    ran = perdure("chats", "resume", id)
+    assert ran.code == 0
+    assert "The mirror is not up to date" in sentence(ran)
