@@ -133,6 +133,20 @@ class Chats(Ownership):
         """Return whether there was ever a chat, apart from one."""
         return self.store.count_chats() > (besides is not None)
 
+    def renew(self, asker: Source | Asker, id: str) -> Chat:
+        """Close the open chat of a conversation and begin another in its place, as `reset`, by the id of the chat.
+
+        Raises `Conflict` when it is not open any more.
+        """
+        while True:
+            current = self.owned(asker, id)
+            if not current.is_open:
+                raise errors.Conflict(f"Chat {id} is closed already.", chat=id)
+            fresh = self._successor(current.key, current.source, current, None, self.now())
+            begun = self.store.begin_chat(replace(fresh, shared=current.shared), instead_of=current)
+            if begun is not None:
+                return begun
+
     def switch(self, source: Source, id: str) -> Chat:
         """Go on with another chat of the same person in the conversation a message belongs to.
 
@@ -144,10 +158,22 @@ class Chats(Ownership):
             return self.store.switch_chat(id, self.key(source), self.now())
         return self.branch(source, id)
 
-    def branch(self, source: Source, id: str, *, before: int | None = None) -> Chat:
-        """Begin a chat with a copy of what was said in another, before a position when one is given, and open it."""
-        parent = self.get(source, id)
-        key = self.key(source)
+    def branch(
+        self,
+        source: Source,
+        id: str,
+        *,
+        before: int | None = None,
+        asker: Source | Asker | None = None,
+        key: str | None = None,
+    ) -> Chat:
+        """Begin a chat with a copy of what was said in another, before a position when one is given, and open it.
+
+        `asker` is who wants it when that is not whose message it is; `key` is that of the conversation when it is known
+        by another than its messages have by now.
+        """
+        parent = self.get(asker or source, id)
+        key = self.key(source) if key is None else key
 
         def begin(title: str | None) -> Chat | None:
             current = self.store.open_chat(key)

@@ -79,16 +79,12 @@ class ChatBook(Search):
     def chats_owed(self) -> tuple[Chat, ...]:
         return tuple(_readable(self.driver.fetch(self.sql["list_chats_owed"])))
 
-    def chats_titled(self, owner: str, title: str) -> tuple[Chat, ...]:
-        rows = self.driver.fetch(
-            # "$" comes right behind "#".
-            self.sql["chats_titled"],
-            owner=owner,
-            title=title,
-            low=f"{title} #",
-            high=f"{title} $",
-        )
-        return tuple(_readable(rows))
+    def chats_titled(self, owner: str | None, title: str) -> tuple[Chat, ...]:
+        # "$" comes right behind "#".
+        span = {"title": title, "low": f"{title} #", "high": f"{title} $"}
+        if owner is None:
+            return tuple(_readable(self.driver.fetch(self.sql["all_chats_titled"], **span)))
+        return tuple(_readable(self.driver.fetch(self.sql["chats_titled"], owner=owner, **span)))
 
     def count_chats(self) -> int:
         return int(self.driver.fetch(self.sql["count_chats"])[0][0])
@@ -168,12 +164,14 @@ class ChatBook(Search):
     def is_granted(self, id: str, owner: str) -> bool:
         return bool(self.driver.fetch(self.sql["is_granted"], chat=self._row(id)[0], owner=owner))
 
-    def forget_chat(self, id: str) -> None:
+    def forget_chat(self, id: str, *, before: datetime | None = None) -> None:
         with self.changing():
             row = self._row(id)
-            number, closed_at = row[0], row[5]
+            number, touched_at, closed_at = row[0], row[4], row[5]
             if closed_at is None:
                 raise errors.Refused(f"Chat {id} is still open: only one that was closed can be forgotten.", chat=id)
+            if before is not None and max(touched_at, closed_at) >= stamp(before):
+                raise errors.Refused(f"Chat {id} was used in between.", chat=id)
             (searchable,) = self.driver.fetch(self.sql["searchable_of"], number=number)[0]
             self.forget_words(id, number, list(self.rows_of(number, before=searchable)))
             self.driver.execute(self.sql["delete_turns"], low=number * SPAN, high=(number + 1) * SPAN)
