@@ -130,6 +130,16 @@ def test_the_log_is_followed_to_the_end(jobs: JobCommands) -> None:
         assert follower.wait(60) == 0
 
 
+def test_what_is_no_text_is_shown_as_such_and_kept_as_it_is(jobs: JobCommands) -> None:
+    id = jobs.run(PYTHON, "-c", "import os; os.write(1, b'caf\\xc3\\xa9 \\xff\\xfe\\n')")
+    assert jobs.wait(id)["output"] == "café \ufffd\ufffd\n"
+    assert jobs.poll(id)["output"] == "café \ufffd\ufffd\n"
+    followed = jobs("log", "-f", id, "--json")
+    assert followed.json == {"job": id, "start": 0, "end": 9, "output": "café \ufffd\ufffd\n"}
+    raw = subprocess.run(jobs.perdure.argv("jobs", "log", id), capture_output=True, check=True).stdout
+    assert raw == b"caf\xc3\xa9 \xff\xfe\n"
+
+
 def test_a_job_that_ignores_being_asked_is_ended_with_everything_it_started(jobs: JobCommands) -> None:
     deaf = "trap '' TERM; setsid sleep 300 & (trap '' TERM; sleep 300) & echo $! ready; while :; do sleep 1; done"
     id = jobs.run("sh", "-c", deaf)

@@ -266,6 +266,17 @@ def test_setting_the_clock_neither_ends_nor_prolongs_a_wait(ground: Ground) -> N
     assert jobs.wait(still, 0.3).job.is_running
 
 
+def test_everybody_who_ended_unseen_makes_room_for_their_owner(ground: Ground) -> None:
+    jobs = ground.jobs(max_per_owner=1)
+    ids = [jobs.spawn(msgspec.structs.replace(SLEEP, owner=owner)).id for owner in ("r7", "r8")]
+    for id in ids:
+        process = jobs.store.get_job(id).process
+        assert process is not None
+        os.kill(process.pid, signal.SIGKILL)
+        wait_for(JobPlace(os.path.join(ground.directory, id)).ended, "the end")
+    jobs.spawn(msgspec.structs.replace(SLEEP, owner="r7"))
+
+
 def test_whoever_waits_can_be_called_away(ground: Ground) -> None:
     jobs = ground.jobs()
     id = jobs.spawn(SLEEP).id

@@ -17,7 +17,6 @@ from perdure.jobs import output
 from perdure.jobs.reading import Log, stretches_of
 from perdure.jobs.service import Jobs
 from perdure.model.job import Job, Output
-from perdure.model.text import decode
 
 #: How often it is looked whether there is more.
 _EVERY = 0.1
@@ -95,15 +94,26 @@ def _follow(jobs: Jobs, job: Job, args: argparse.Namespace) -> int:
     while True:
         # Asked before it is read: what was printed up to the end is there then.
         is_over = not jobs.get(job.id).is_running
-        for piece in _pieces(directory, at):
-            at = piece.end
-            if args.json:
-                print_json({"job": job.id, "start": piece.start, "end": piece.end, "output": decode(piece.data)})
-            else:
-                _print(stretches_of(piece))
+        at = (_print_texts if args.json else _print_pieces)(directory, at, job.id, is_over)
         if is_over:
             return 0
         pause(_EVERY)
+
+
+def _print_texts(directory: str, at: int, id: str, is_over: bool) -> int:
+    """Print what there is from a place on, one object a line, and return where the rest begins."""
+    while (piece := output.read_text(directory, at, _PIECE, is_over=is_over)).end > at:
+        print_json({"job": id, "start": piece.start, "end": piece.end, "output": piece.text})
+        at = piece.end
+    return at
+
+
+def _print_pieces(directory: str, at: int, id: str, is_over: bool) -> int:
+    """Print what there is from a place on, as it is, and return where the rest begins."""
+    for piece in _pieces(directory, at):
+        _print(stretches_of(piece))
+        at = piece.end
+    return at
 
 
 def _pieces(directory: str, start: int) -> Iterator[Output]:

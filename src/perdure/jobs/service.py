@@ -275,7 +275,9 @@ class Jobs:
         before = self.now() - timedelta(seconds=self.config.keep_seconds)
         forgotten = self.store.forget_jobs(self.place, before, keep=self.config.keep_ended)
         for id in forgotten:
-            JobPlace(job_path(self.directory, id)).remove()
+            # What it left running may be printing into it: then it is removed the next time somebody recovers.
+            with suppress(OSError):
+                JobPlace(job_path(self.directory, id)).remove()
         return forgotten
 
     def path(self, job: Job) -> str:
@@ -289,7 +291,8 @@ class Jobs:
             self.store.add_job(job, limit=limit, of_owner=of_owner)
         except Refused:
             # Some of those that are in its way may have ended, and nobody has looked yet.
-            if not any(not self.look(each).is_running for each in self.store.list_jobs(is_running=True)):
+            looked = [self.look(each) for each in self.store.list_jobs(is_running=True)]
+            if all(each.is_running for each in looked):
                 raise
             self.store.add_job(job, limit=limit, of_owner=of_owner)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import timedelta
 
 from msgspec import Struct
@@ -57,7 +58,8 @@ def _orphans(jobs: Jobs) -> list[Job]:
             if job is not None and not _is_forgotten(jobs, path):
                 found.append(job)
             elif _is_forgotten(jobs, path) or _is_old(jobs, path):
-                JobPlace(path).remove()
+                with suppress(OSError):
+                    JobPlace(path).remove()
     return found
 
 
