@@ -7,10 +7,12 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 
 from perdure.model import text
+from perdure.store import foreign
 from perdure.store.foreign import query
 from tests.conftest import PrivateHome
 
@@ -131,3 +133,24 @@ def test_parameters_and_odd_text(folder: bytes) -> None:
         connection.commit()
     assert query(text.decode(path), "SELECT title FROM session WHERE id = ?", ("3",)) == [(text.decode(b"a\xffb"),)]
     assert query(text.decode(path), SQL, ("one too many",)) is None
+
+
+def test_a_file_that_is_written_while_it_is_read_is_read_again(folder: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = os.path.join(folder, b"theirs.db")
+    with closing(sqlite3.connect(os.fsdecode(path))) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        fill(connection)
+    read, readings = foreign._rows, []
+
+    def read_while_written(*args: Any) -> Any:
+        rows = read(*args)
+        readings.append(rows)
+        if len(readings) == 1:
+            # Without a log nothing keeps SQLite from reading half of the old file and half of the new one.
+            with closing(sqlite3.connect(os.fsdecode(path), isolation_level=None)) as writer:
+                writer.execute("INSERT INTO session VALUES ('3', 'three')")
+        return rows
+
+    monkeypatch.setattr(foreign, "_rows", read_while_written)
+    assert query(text.decode(path), SQL) == [*ROWS, ("3", "three")]
+    assert len(readings) == 2
