@@ -10,10 +10,13 @@ from typing import Any, cast
 
 from perdure import errors
 from perdure.chats.mirror import Mirror
+from perdure.host.clock import ticking
 from perdure.ports import ChatStore
 
 #: The least seconds from one round to the next, and from one that failed to the next that nobody asked for.
 EVERY, AGAIN = 1.0, 30.0
+#: How many times as long as a round took there is rest behind it: a mirror of very many chats costs little, too.
+_REST = 10
 #: What changes a chat.
 _CHANGING = frozenset(
     """
@@ -69,10 +72,11 @@ class Mirroring:
             self._changed.wait(None if is_well else AGAIN)
             is_last = self._closing.is_set()
             self._changed.clear()
+            begun = ticking()
             is_well = self._round()
             if is_last:
                 return
-            self._closing.wait(EVERY)
+            self._closing.wait(max(EVERY, _REST * (ticking() - begun)))
 
     def _round(self) -> bool:
         try:
