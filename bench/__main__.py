@@ -6,20 +6,20 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from types import FrameType
 
-from bench.measures import batch, bound, clients, cold, hook, live, memory, restores, startup, warm
+from bench.measures import batch, bound, chats, clients, cold, hook, live, memory, restores, startup, warm
 from bench.report import report
-from bench.results import Case, Live, Results, this_machine, write
+from bench.results import Case, Chats, Live, Results, this_machine, write
 from bench.sandbox import BenchFailed, Sandbox, sandbox
 from bench.servers import SHAPES, Server, Shape, serve
 from bench.targets import judge
 from bench.timing import Timing, interleave
 from bench.vacant import Vacant, vacate
 
-SAVES, LIVE = "saves", "live"
+SAVES, LIVE, CHATS = PARTS = ("saves", "live", "chats")
 LATEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results", "latest.json")
 
 
@@ -28,9 +28,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _arguments(argv)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
+    home = dict(os.environ)
     try:
         with sandbox() as place:
-            results = _measure(place, args)
+            results = _measure(place, home, args)
     except BenchFailed as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
@@ -39,11 +40,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(args.strict and not all(verdict.ok for verdict in results.verdicts))
 
 
-def _measure(place: Sandbox, args: argparse.Namespace) -> Results:
+def _measure(place: Sandbox, home: Mapping[str, str], args: argparse.Namespace) -> Results:
     machine = this_machine(place.environ)
     shapes = args.shapes if SAVES in args.parts else []
     cases = tuple([_case(place, shape, panes, args) for shape in shapes for panes in args.sizes])
     daemon = _live(place, args)
+    gateway = _chats(place, home, args)
     return Results(
         machine=machine,
         rounds=args.rounds,
@@ -51,7 +53,8 @@ def _measure(place: Sandbox, args: argparse.Namespace) -> Results:
         width=args.width,
         cases=cases,
         live=daemon,
-        verdicts=judge(cases, daemon),
+        chats=gateway,
+        verdicts=judge(cases, daemon, gateway),
     )
 
 
@@ -77,6 +80,13 @@ def _live(place: Sandbox, args: argparse.Namespace) -> Live | None:
     return live.measure(place, seconds=args.live_seconds, samples=args.live_samples, sizes=args.sizes, width=args.width)
 
 
+def _chats(place: Sandbox, home: Mapping[str, str], args: argparse.Namespace) -> Chats | None:
+    """Measure chats, where the kernel tells what a process holds."""
+    if CHATS not in args.parts or not sys.platform.startswith("linux"):
+        return None
+    return chats.measure(place, home, rounds=args.rounds, turns=args.chat_turns)
+
+
 def _saves(server: Server, place: Sandbox, rounds: int) -> dict[str, Timing]:
     with ExitStack() as stack:
         steps = {
@@ -96,18 +106,20 @@ def _restores(vacant: Vacant, rounds: int) -> dict[str, Timing]:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m bench", description="Measure saves, restores and the daemon on private tmux servers."
+        prog="python -m bench",
+        description="Measure saves, restores and the daemon on private tmux servers, and chats in stores of their own.",
     )
     parser.add_argument("--rounds", type=_count, default=15, help="how often each thing is measured (15)")
     parser.add_argument("--restores", type=_count, default=7, metavar="ROUNDS", help="the same for each restore (7)")
     parser.add_argument("--sizes", type=_sizes, default=[10, 50, 200], metavar="N,…", help="panes (10,50,200)")
     parser.add_argument("--shapes", type=_shapes, default=list(SHAPES.values()), metavar="S,…", help=",".join(SHAPES))
     parser.add_argument("--width", type=_count, default=60, help="columns of what the panes have printed (60)")
-    parser.add_argument("--parts", type=_parts, default=[SAVES, LIVE], metavar="P,…", help=f"{SAVES},{LIVE}")
+    parser.add_argument("--parts", type=_parts, default=list(PARTS), metavar="P,…", help=",".join(PARTS))
     parser.add_argument(
         "--live-seconds", type=_count, default=60, help="how long the daemon is measured at a time (60)"
     )
     parser.add_argument("--live-samples", type=_count, default=100, help="how often each change is made (100)")
+    parser.add_argument("--chat-turns", type=_count, default=1_000_000, help="in how many turns is searched (1000000)")
     parser.add_argument(
         "--json", default=LATEST, metavar="PATH", help="where the results go (bench/results/latest.json)"
     )
@@ -132,8 +144,8 @@ def _shapes(text: str) -> list[Shape]:
 
 
 def _parts(text: str) -> list[str]:
-    if unknown := [part for part in text.split(",") if part not in (SAVES, LIVE)]:
-        raise argparse.ArgumentTypeError(f"there is no part {unknown[0]!r}, only {SAVES} and {LIVE}")
+    if unknown := [part for part in text.split(",") if part not in PARTS]:
+        raise argparse.ArgumentTypeError(f"there is no part {unknown[0]!r}, only {', '.join(PARTS)}")
     return text.split(",")
 
 

@@ -20,9 +20,18 @@ def cpu(pid: int, *, children: bool = False) -> float:
 
 def peak(pid: int) -> int:
     """Return the most memory a process ever held, in KiB."""
-    found = re.search(r"^VmHWM:\s+(\d+) kB$", _read(pid, "status"), re.MULTILINE)
+    return _status(pid, "VmHWM")
+
+
+def held(pid: int) -> int:
+    """Return how much memory a process holds, in KiB."""
+    return _status(pid, "VmRSS")
+
+
+def _status(pid: int, name: str) -> int:
+    found = re.search(rf"^{name}:\s+(\d+) kB$", _read(pid, "status"), re.MULTILINE)
     if found is None:
-        raise BenchFailed(f"the kernel does not tell how much memory process {pid} held")
+        raise BenchFailed(f"the kernel does not tell how much memory process {pid} holds")
     return int(found[1])
 
 

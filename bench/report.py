@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bench import live_report, targets
+from bench import chat_report, live_report, targets
 from bench.measures import batch, restores, startup
 from bench.measures.bound import LIST_PANES
 from bench.results import Case, Results
@@ -21,6 +21,8 @@ def report(results: Results) -> str:
         parts.append("\n".join([*_times(shape, cases), *_clients(cases), *_memory(cases), *_growth(cases)]))
     if results.live is not None:
         parts.append("\n".join(live_report.lines(results.live)))
+    if results.chats is not None:
+        parts.append("\n".join(chat_report.lines(results.chats)))
     parts.append(_foot(results))
     return "\n\n".join(parts)
 
@@ -84,7 +86,8 @@ def _foot(results: Results) -> str:
     if results.cases and not any(case.panes >= targets.PANES for case in results.cases):
         told += f" Times of saves are judged from {targets.PANES} panes on."
     lines = [
-        f"  missed: {each.shape}, {each.panes} panes, {each.what}: {each.value:.2f} > {each.limit:g}" for each in missed
+        f"  missed: {each.shape}, {f'{each.panes} panes, ' if each.panes else ''}{each.what}: {each.value:.2f} > {each.limit:g}"
+        for each in missed
     ]
     return "\n".join([told, *lines])
 

@@ -91,6 +91,34 @@ class Live(Struct, frozen=True, kw_only=True):
     changes: tuple[PerChange, ...]
 
 
+class ChatLine(Struct, frozen=True, kw_only=True):
+    """How long something takes a peer that keeps chats."""
+
+    what: str
+    peer: str
+    timing: Timing
+
+
+class Chats(Struct, frozen=True, kw_only=True):
+    """Everything measured of chats."""
+
+    #: In how many turns was searched.
+    turns: int
+    #: The version of hermes-agent; None where it was not there to be compared.
+    peer: str | None
+    lines: tuple[ChatLine, ...]
+    #: What a process held in KiB, by peer and by what it did.
+    memory: Mapping[str, Mapping[str, int]]
+
+    def whats(self) -> tuple[str, ...]:
+        """Return what was measured, in order."""
+        return tuple(dict.fromkeys(line.what for line in self.lines))
+
+    def of(self, what: str, peer: str) -> Timing | None:
+        """Return how long something took a peer; None where it was not measured."""
+        return next((line.timing for line in self.lines if (line.what, line.peer) == (what, peer)), None)
+
+
 class Verdict(Struct, frozen=True, kw_only=True):
     """Something with a target, and whether it was reached."""
 
@@ -118,6 +146,8 @@ class Results(Struct, frozen=True, kw_only=True):
     cases: tuple[Case, ...]
     #: None where only saves and restores were measured.
     live: Live | None
+    #: None where they were not measured.
+    chats: Chats | None
     verdicts: tuple[Verdict, ...]
 
 
@@ -147,6 +177,10 @@ def write(results: Results, path: str) -> None:
             plain["live"]["shares"][name] |= {"percent": share.percent, "server_percent": share.server_percent}
         for name, timing in results.live.delays.items():
             plain["live"]["delays"][name] |= {"median": timing.median, "p95": timing.p95}
+    if results.chats is not None:
+        for line, written in zip(results.chats.lines, plain["chats"]["lines"], strict=True):
+            taken = line.timing
+            written["timing"] |= {"median": taken.median, "minimum": taken.minimum, "p95": taken.p95}
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     with open(path, "wb") as file:
         file.write(msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n")

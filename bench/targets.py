@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
-from bench.measures import cold, delays, live, restores, warm
+from bench.measures import chats, cold, delays, live, restores, warm
 from bench.measures.batch import BATCH
 from bench.measures.bound import LIST_PANES
-from bench.results import Case, Live, Verdict
+from bench.results import Case, Chats, Live, Verdict
+from bench.timing import Timing
 
 #: Multiples of the lower bound, for servers of this many panes and more: below, starting Python is most of a save.
 PANES = 200
@@ -35,6 +36,21 @@ DELAYS = {
     delays.WINDOW_KEPT: 1.0,
     delays.NAME_KEPT: 1.0,
 }
+
+#: What appending, opening and loading may take of the time hermes-agent takes for the same.
+OF_HERMES = {
+    chats.APPEND: 1 / 2,
+    chats.THREADS: 1 / 5,
+    chats.PROCESSES: 1 / 5,
+    chats.opening(chats.CROWDS[-1]): 1 / 100,
+    chats.LOAD: 1.0,
+}
+#: What opening a chat may take among many, of what it takes among few: 1 is independent, the rest is for noise.
+CROWDED = 1.25
+#: The seconds within which 95 of 100 searches of each kind are done.
+FOUND = 0.05
+#: What a process may hold in the end, or with many chats, of what it held at first, or with few.
+FLAT = 1.1
 
 
 def ratios(case: Case) -> Iterator[Verdict]:
@@ -84,12 +100,62 @@ def pairs(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
         yield from pairwise(sorted(same, key=lambda case: case.panes))
 
 
-def judge(cases: Sequence[Case], daemon: Live | None) -> tuple[Verdict, ...]:
+def of_hermes(found: Chats) -> dict[str, Verdict]:
+    """Judge what took part of hermes-agent's time for the same; nothing where it is not there."""
+    verdicts = {}
+    for what, limit in OF_HERMES.items():
+        ours, theirs = found.of(what, chats.PERDURE), found.of(what, chats.HERMES)
+        if ours is not None and theirs is not None:
+            verdicts[what] = _of_chats(found, f"{what}: of hermes' time", ours.median / theirs.median, limit)
+    return verdicts
+
+
+def searches(found: Chats, peer: str) -> Timing | None:
+    """Return the times of all searches of a peer; None where it was not measured."""
+    samples = [
+        sample
+        for line in found.lines
+        if line.peer == peer and line.what.startswith(chats.SEARCH)
+        for sample in line.timing.samples
+    ]
+    return Timing(samples=tuple(samples)) if samples else None
+
+
+def found_soon(found: Chats) -> dict[str, Verdict]:
+    """Judge the searches of each kind."""
+    return {
+        line.what: _of_chats(found, f"{line.what}: ms, 95 of 100", line.timing.p95 * 1000, FOUND * 1000)
+        for line in found.lines
+        if line.peer == chats.PERDURE and line.what.startswith(chats.SEARCH)
+    }
+
+
+def flat(found: Chats) -> Iterator[Verdict]:
+    """Judge what does not grow: opening by the number of chats, memory by that and by what was appended."""
+    few, many = (found.of(chats.opening(crowd), chats.PERDURE) for crowd in (chats.CROWDS[0], chats.CROWDS[-1]))
+    if few is not None and many is not None:
+        yield _of_chats(
+            found,
+            f"{chats.opening(chats.CROWDS[-1])}: of that among {chats.CROWDS[0]}",
+            many.median / few.median,
+            CROWDED,
+        )
+    held = found.memory[chats.PERDURE]
+    for what, before in ((chats.LATER, chats.FIRST), (chats.opening(chats.CROWDS[-1]), chats.opening(chats.CROWDS[0]))):
+        yield _of_chats(found, f"memory, {what}: of {before}", held[what] / held[before], FLAT)
+    ours, theirs = (searches(found, peer) for peer in (chats.PERDURE, chats.HERMES))
+    if ours is not None and theirs is not None:
+        yield _of_chats(found, "all searches, 95 of 100: of hermes' time", ours.p95 / theirs.p95, 1.0)
+
+
+def judge(cases: Sequence[Case], daemon: Live | None, gateway: Chats | None) -> tuple[Verdict, ...]:
     """Return every verdict there is."""
     found = [verdict for case in cases for verdict in (*ratios(case), *clients(case))]
     found += [verdict for small, large in pairs(cases) for verdict in growth(small, large).values()]
     if daemon is not None:
         found += [*shares(daemon).values(), held(daemon), *told(daemon).values()]
+    if gateway is not None:
+        found += [*of_hermes(gateway).values(), *found_soon(gateway).values(), *flat(gateway)]
     return tuple(found)
 
 
@@ -112,3 +178,7 @@ def _verdict(case: Case, what: str, value: float, limit: float) -> Verdict:
 
 def _of_daemon(found: Live, what: str, value: float, limit: float) -> Verdict:
     return Verdict(shape="live", panes=found.panes, what=what, value=value, limit=limit)
+
+
+def _of_chats(found: Chats, what: str, value: float, limit: float) -> Verdict:
+    return Verdict(shape="chats", panes=0, what=what, value=value, limit=limit)

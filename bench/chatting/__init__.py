@@ -1,0 +1,1 @@
+"""Gateways that keep chats, each in processes of its own, and what is said in them."""
