@@ -8,15 +8,19 @@ from contextlib import suppress
 import msgspec
 
 from perdure.model.job import Job
-from perdure.store.files import write_atomically
 
 _NAME = "job.json"
 
 
 def write_record(directory: str, job: Job) -> None:
     """Write a job's record into its directory; where that fails, only the store knows it."""
+    path = os.path.join(directory, _NAME)
     with suppress(OSError):
-        write_atomically(os.path.join(directory, _NAME), msgspec.json.encode(job))
+        # Whole or not at all, but not waited for until it is on the disk: the store has it there already.
+        handle = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(handle, "wb") as file:
+            file.write(msgspec.json.encode(job))
+        os.rename(f"{path}.new", path)
 
 
 def read_record(directory: str) -> Job | None:
