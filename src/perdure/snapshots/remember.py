@@ -54,10 +54,12 @@ def strength(claim: Identity, started_at: datetime, place: str) -> Strength:
 def is_sure(claim: Identity, memory: Memory | None = None) -> bool:
     """Say whether a claim is certain by evidence of this moment that is better than any memory.
 
-    A command line is not: it is there to be judged anew every time. Nor is a hook record that is older than what is
-    remembered.
+    A title is, which an agent that ends takes back. A command line is not: it is there to be judged anew every time. Nor
+    is a hook record that is older than what is remembered.
     """
-    if not claim.certain or claim.evidence is None or claim.evidence.rank >= Evidence.REMEMBERED.rank:
+    if not claim.certain or claim.evidence is None:
+        return False
+    if claim.evidence is not Evidence.TITLE and claim.evidence.rank >= Evidence.REMEMBERED.rank:
         return False
     return memory is None or claim.written_at is None or claim.written_at > memory.at
 

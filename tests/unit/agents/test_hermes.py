@@ -115,6 +115,30 @@ def test_what_was_closed_because_the_program_ended_may_be_where_it_was(host: Dir
     assert found(host) == []
 
 
+def test_what_is_finalized_by_the_end_of_the_program_is_where_it_is_until_then(host: DirectoryHost) -> None:
+    ended = {"hook_event_name": "on_session_end", "session_id": MINE, "extra": {"platform": "cli"}}
+    extra = {"platform": "cli", "reason": "shutdown"}
+    host.hook_records = [
+        msgspec.json.encode({**ended, "hook_event_name": "on_session_finalize", "extra": extra}),
+        msgspec.json.encode(ended),
+    ]
+    for end in ({}, {"ended": LATEST, "end_reason": "cli_close"}):
+        keep(host, row(MINE, LATER, **end))
+        claims = HERMES.identify(Seen(hermes()), host)
+        assert [(each.conversation, each.certain) for each in claims[:-1]] == [(MINE, True)]
+        assert claims[-1].left == ()
+        os.unlink(host.real(DATABASE))
+
+
+def test_a_guess_outlives_the_row_that_the_end_of_the_program_closes(host: DirectoryHost) -> None:
+    keep(host, row(MINE, LATER, ended=LATEST, end_reason="cli_close"), row(LATE, LATEST), said(LATE, "user", "x", 99))
+    # The other one is open, and was written to later; but this one began with the process.
+    assert found(host) == [(MINE, Evidence.GUESS, False), (LATE, Evidence.GUESS, False)]
+    os.unlink(host.real(DATABASE))
+    keep(host, row(MINE, LATER, ended=LATEST, end_reason="new_session"), row(LATE, LATEST, cwd="/elsewhere"))
+    assert found(host) == []
+
+
 def test_a_sub_agent_s_record_is_its_caller_s(host: DirectoryHost) -> None:
     child = row(LATE, LATEST, source="subagent", parent_session_id=MINE, model_config=f'{{"_delegate_from": "{MINE}"}}')
     keep(host, row(MINE, LATER), child)

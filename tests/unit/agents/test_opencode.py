@@ -116,6 +116,12 @@ def test_after_new_there_is_no_conversation_until_a_prompt(host: DirectoryHost) 
     assert claims[-1].left == (A,)
 
 
+def test_on_the_first_page_whatever_has_a_title_was_left_if_it_was_ever_shown(host: DirectoryHost) -> None:
+    keep(host, row(A, "First"), row(B, "Second", updated=BEFORE), row("ses_dddddddddddddddddddddddddd", NAMELESS))
+    claims = OPENCODE.identify(Seen(process("opencode"), title="OpenCode"), host)
+    assert claims[-1].left == (A, B)
+
+
 def test_not_even_that_of_the_command_line(host: DirectoryHost) -> None:
     keep(host, row(A, "First"), row(B, "Second", updated=BEFORE))
     record(host, A)

@@ -68,6 +68,7 @@ def test_another_process_is_another_process(change: dict[str, object]) -> None:
         (Evidence.REGISTRY, True),
         (Evidence.HOOK, True),
         (Evidence.OPEN_FILE, True),
+        (Evidence.TITLE, True),
         (Evidence.REMEMBERED, False),
         (Evidence.ARGV, False),
         (Evidence.GUESS, False),

@@ -99,6 +99,8 @@ SPEC = AgentSpec(
     ),
 )
 
+#: Why a conversation is finalized when the whole program ends.
+_SHUTDOWN = "shutdown"
 _GATEWAY, _WORKER = "tui_gateway.entry", "tui_gateway.slash_worker"
 #: Ids hold local time, and nobody tells us the zone; but zones differ by whole quarters of an hour.
 _QUARTER = 900
@@ -257,14 +259,16 @@ class _Search:
         conversation, session = self._own(named)
         if extra.get("platform") == "subagent" and (session is None or conversation == named):
             return None
-        return Trace(conversation=conversation, left=record.get("hook_event_name") == "on_session_finalize")
+        # The program's own end finalizes what it is in too. That leads nowhere else.
+        left = record.get("hook_event_name") == "on_session_finalize" and extra.get("reason") != _SHUTDOWN
+        return Trace(conversation=conversation, left=left)
 
     def _launched(self) -> list[Identity]:
         by_id = self._hermes.named(self._process)
         named = by_id or self._called()
         if named is None:
             self._case.note("the command line names none")
-            return self._case.guesses(self._candidates())
+            return self._case.guesses(self._candidates(closed=True))
         conversation, session = self._own(named)
         if session is not None and _left_since(session, self._process.started_at):
             self._case.note("the command line names a conversation")
@@ -299,8 +303,11 @@ class _Search:
         session = store.own(self._database, named, self._host)
         return (session.id if session else named), session
 
-    def _candidates(self) -> list[Candidate]:
-        """Conversations this process may be in: those that began with it or came after those, then the others here."""
+    def _candidates(self, *, closed: bool = False) -> list[Candidate]:
+        """Conversations this process may be in: those that began with it or came after those, then the others here.
+
+        `closed`: also what began with it and is closed by now, for it may be about to end.
+        """
         since = self._process.started_at
         begun = [each for each in store.begun_since(self._database, since, self._host) if self._began_with(each)]
         left = [store.find(self._database, each, self._host) for each in sorted(self._case.left)]
@@ -309,7 +316,11 @@ class _Search:
             store.touched_since(self._database, since, self._host), key=lambda each: str(each.written_at), reverse=True
         )
         likely = [*line, *(each for each in touched if self._is_here(each))]
-        found = {each.id: each.written_at for each in likely if each is not None and each.ended_at is None}
+        found = {
+            each.id: each.written_at
+            for each in likely
+            if each is not None and (each.ended_at is None or (closed and each in line and not each.was_left))
+        }
         found = {ident: at for ident, at in found.items() if ident not in self._case.left}
         # A program that ends closes what it is in as well; only the reason is another.
         over = (each for each in left if each is not None and each.ended_at is not None and not each.was_left)

@@ -8,6 +8,7 @@ shown, so it is held against every other evidence, and where only one conversati
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from enum import Enum
 from os.path import isabs, join
 from typing import Any
@@ -285,6 +286,8 @@ class _Search:
             return self._guesses(self._touched())
         if not self._shown.text:
             self._case.note("the title is that of the first page, or of a conversation that has none yet")
+            # Whatever has a title of its own is not what is shown, also where it was only looked at before.
+            self._case.left.update(each.id for each in self._everything() if not _is_nameless(each.title))
             since = self._process.started_at
             begun = [each for each in self._touched() if each.created_at and each.created_at >= since]
             return self._guesses([each for each in begun if _is_nameless(each.title)])
@@ -344,6 +347,9 @@ class _Search:
         """Conversations in this process's directory that were written to since it started, newest first."""
         touched = store.touched_since(self._database, self._process.started_at, self._host)
         return [each for each in touched if self._is_here(each)]
+
+    def _everything(self) -> list[Session]:
+        return store.touched_since(self._database, datetime.fromtimestamp(0, UTC), self._host)
 
     def _is_here(self, session: Session) -> bool:
         cwd, directory = self._process.cwd, session.directory
