@@ -58,7 +58,7 @@ class Keeper:
         self._out = self._marks = -1
         self._start = self._used = self._marks_end = 0
         # The last stretch of standard error in it.
-        self._stretch = (0, 0)
+        self._stretch = (-1, -1)
         # The segments before it: where they begin, and their bytes.
         self._old: list[tuple[int, int]] = []
         self._wait = 0.0
@@ -76,6 +76,7 @@ class Keeper:
                 at += done
                 if done < part:
                     self._fail()
+                    break
         if at < size:
             self._lines += buffer.count(b"\n", at, size)
             self.printed += size - at
@@ -105,7 +106,7 @@ class Keeper:
             self._fail()
             return False
         self._start, self._used, self._marks_end = self.printed, MARK, MARK
-        self._stretch = (0, 0)
+        self._stretch = (-1, -1)
         self._wait = 0.0
         return True
 
