@@ -32,9 +32,11 @@ from perdure.snapshots.remember import (
     is_doubtful_still,
     is_sure,
     key_of,
+    last_known,
     memories,
     remembered,
     strength,
+    unlost,
     weighed,
 )
 
@@ -165,6 +167,7 @@ def _weigh(candidates: Sequence[_Candidate], earlier: Earlier, others: Sequence[
     before = {key: earlier(server) for key, server in servers.items()} if _needed(candidates) else {}
     known = {key: memories(snapshot) for key, snapshot in before.items()}
     doubts = {key: doubted(snapshot) for key, snapshot in before.items()}
+    last = {key: last_known(snapshot) for key, snapshot in before.items()}
     for each in candidates:
         each.memory = known.get(each.seen.server.key, {}).get(key_of(each.seen.process))
         each.sure = each.claim if is_sure(each.claim, each.memory) else None
@@ -176,6 +179,10 @@ def _weigh(candidates: Sequence[_Candidate], earlier: Earlier, others: Sequence[
         each.open = weighed(each.open, held)
         if each.memory and not each.sure and (memory := remembered(each.memory, each.open, held)):
             each.recall(memory)
+        if each.claim.conversation is None:
+            known_before = last.get(each.seen.server.key, {}).get(key_of(each.seen.process))
+            if (kept := unlost(known_before, each.open)) is not None:
+                each.recall(kept)
         each.stay_doubtful(doubts.get(each.seen.server.key, {}))
 
 

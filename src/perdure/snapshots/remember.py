@@ -78,6 +78,23 @@ def memories(snapshot: Snapshot | None) -> dict[Key, Memory]:
     return found
 
 
+def last_known(snapshot: Snapshot | None) -> dict[Key, Identity]:
+    """Return by agent process what it was certainly in when it was last saved, by whichever evidence."""
+    agents = _agents(snapshot) if snapshot else ()
+    return {key_of(process): identity for process, identity, _ in agents if identity.certain}
+
+
+def unlost(known: Identity | None, now: Sequence[Identity]) -> Identity | None:
+    """Return what an agent was last certainly in where nothing is known now, None when it is known to have left it.
+
+    Whatever told of it is gone, and nothing tells why. An agent that comes back without its conversation has lost it.
+    """
+    if known is None or known.conversation is None or any(known.conversation in each.left for each in now):
+        return None
+    because = ("as it was last saved; nothing tells that it was left, nor that it was not",)
+    return msgspec.structs.replace(known, evidence=Evidence.REMEMBERED, certain=False, because=because)
+
+
 #: Evidence that tells where an agent was, not where it is.
 PAST = (Evidence.HOOK, Evidence.REMEMBERED, Evidence.ARGV)
 

@@ -122,8 +122,8 @@ def test_what_is_finalized_by_the_end_of_the_program_is_where_it_is_until_then(h
         msgspec.json.encode({**ended, "hook_event_name": "on_session_finalize", "extra": extra}),
         msgspec.json.encode(ended),
     ]
-    for end in ({}, {"ended": LATEST, "end_reason": "cli_close"}):
-        keep(host, row(MINE, LATER, **end))
+    for mine in (row(MINE, LATER), row(MINE, LATER, ended=LATEST, end_reason="cli_close")):
+        keep(host, mine)
         claims = HERMES.identify(Seen(hermes()), host)
         assert [(each.conversation, each.certain) for each in claims[:-1]] == [(MINE, True)]
         assert claims[-1].left == ()

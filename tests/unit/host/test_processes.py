@@ -234,3 +234,30 @@ def test_a_process_that_becomes_another_program_is_asked_again(monkeypatch: pyte
     tree = table.tree(os.getpid(), "")
     assert tree[0].argv == words("/proc/self/cmdline")
     assert len(asked) >= 4
+
+
+def test_one_that_waits_to_be_reaped_is_over() -> None:
+    with subprocess.Popen(["sleep", "1000"]) as process:
+        before = read_entry(process.pid)
+        assert before is not None
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert read_entry(process.pid) is None
+        assert not is_alive(process.pid, before.start_ticks)
+        table = read_processes(keeping())
+        assert table.entry(process.pid) is None
+        assert table.entry(os.getpid()) is not None
+
+
+def test_one_whose_first_thread_has_ended_is_not(child: Callable[..., int]) -> None:
+    number = {"x86_64": 60, "aarch64": 93}.get(os.uname().machine)
+    if number is None:
+        pytest.skip("how a thread ends here is not known")
+    script = "import ctypes, threading; threading.Thread(target=threading.Event().wait, args=(600,)).start()"
+    pid = child(sys.executable, "-c", f"{script}; ctypes.CDLL(None).syscall({number}, 0)")
+    while open_cmdline(pid)[0]:
+        time.sleep(0.001)
+    entry = read_entry(pid)
+    assert entry is not None
+    assert is_alive(pid, entry.start_ticks)
+    assert the(pid).is_wordless

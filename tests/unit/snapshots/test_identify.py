@@ -245,6 +245,19 @@ def test_what_was_certain_of_the_same_process_still_is(known: Known, now: Identi
     assert "last certainly known" in because(found, "%0")
 
 
+@pytest.mark.parametrize(("left", "expected"), [((), ("A", Evidence.REMEMBERED, False)), (("A",), (None, None, False))])
+def test_what_was_certain_does_not_go_without_a_trace(
+    known: Known, left: tuple[str, ...], expected: tuple[object, ...]
+) -> None:
+    """Whichever evidence it was by, and however it went: only what the agent has left is gone."""
+    known.identities = {11: [claim("A", Evidence.ARGV), UNKNOWN]}
+    (capture,) = identify([capture_of(11)], HOST, nothing_before)
+    saved = a_snapshot(capture)
+    known.identities = {11: [msgspec.structs.replace(UNKNOWN, left=left)]}
+    (found,) = identify([capture_of(11)], HOST, lambda server: saved)
+    assert known_of(found) == expected
+
+
 def test_what_is_certain_now_is_not_remembered_away(known: Known) -> None:
     saved = before(known, 11)
     known.identities = {11: [claim("new", Evidence.HOOK)]}
