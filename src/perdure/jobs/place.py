@@ -20,6 +20,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from typing import TypeVar
 
 import msgspec
@@ -122,6 +123,7 @@ def _judge_ended(ended: Ended) -> Judgement:
     return Judgement(status=status, exit_code=ended.exit_code, ended_at=ended.at, why=ended.why)
 
 
+@cache
 def this_boot() -> str:
     """Return what the kernel calls this run of the machine."""
     return read_told("/proc/sys/kernel/random/boot_id").decode("ascii", "replace").strip()

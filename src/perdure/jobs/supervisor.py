@@ -8,6 +8,7 @@ Only the standard library, and as little of it as possible: it runs by the hundr
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import select
@@ -76,8 +77,9 @@ def look_after(directory: bytes, id: bytes, caller: int, post: Post) -> None:
         os.close(held)
         answer(caller, why_not)
         return
-    answer(caller, b"began" if supervisor.succeed() else b"ended")
+    supervisor.settle()
     post.leave()
+    answer(caller, b"began" if supervisor.succeed() else b"ended")
     supervisor.run()
 
 
@@ -106,18 +108,15 @@ class Supervisor:
     """One job, from its order to its end."""
 
     def __init__(self, sheet: Sheet, id: bytes, post: Post) -> None:
-        """Get everything ready. Raises OSError; nothing has begun then."""
+        """Get ready what it takes to begin. Raises OSError; nothing has begun then."""
         self._id, self._post, self._hand = id, post, post.hand
         self._leader = (self._hand.pid, self._hand.started)
         self._ends = self._hand.take(sheet)
         self._streams = {each for each in (self._ends.out, self._ends.err) if each >= 0}
         self._keeper = Keeper(sheet.cap)
-        self._reserve = _reserved()
         self._bell = _bell()
-        self._listener = listen(b"ctl")
+        self._reserve = self._door = -1
         self._poll = select.poll()
-        for handle in (self._bell, self._listener.fileno(), *self._streams):
-            self._poll.register(handle, select.POLLIN)
         self._requests: dict[int, Request] = {}
         self._buffer = bytearray()
         self._full = 0
@@ -141,8 +140,29 @@ class Supervisor:
             *self._leader,
             time.time(),
         )
-        _write_whole(b"began.json", text)
+        handle = os.open(b"began.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        # At once, so that nobody finds a part of it; and an empty one is none.
+        if os.write(handle, text) != len(text):
+            raise OSError(errno.ENOSPC, "")
+        os.close(handle)
         self._hand.go(self._id, self._ends)
+
+    def settle(self) -> None:
+        """Get ready what only matters once it runs: room for its end, a door for those who have something to say."""
+        try:
+            self._reserve = _reserved()
+        except OSError:
+            # There may be room when it is needed.
+            pass
+        try:
+            self._listener = listen(b"ctl")
+            self._door = self._listener.fileno()
+            self._poll.register(self._door, select.POLLIN)
+        except OSError:
+            # It can still be ended, by those who find its processes.
+            pass
+        for handle in (self._bell, *self._streams):
+            self._poll.register(handle, select.POLLIN)
 
     def succeed(self) -> bool:
         """Say whether the command could be run; its end is written down otherwise."""
@@ -157,9 +177,12 @@ class Supervisor:
 
     def run(self) -> None:
         """Look after the job until it has ended, and whatever it left behind too."""
+        # It may have ended before anybody listened for that.
+        self._reap()
         while not self._is_over or self._streams or self._killers or self._leaves_anybody():
-            for handle, event in self._poll.poll(self._timeout()):
-                self._attend(handle, event)
+            if self._is_over or self._status is None:
+                for handle, event in self._poll.poll(self._timeout()):
+                    self._attend(handle, event)
             if self._status is not None and not self._is_over:
                 self._finish()
             if self._look_at and time.monotonic() >= self._look_at:
@@ -173,7 +196,7 @@ class Supervisor:
     def _attend(self, handle: int, event: int) -> None:
         if handle == self._bell:
             self._hear()
-        elif handle == self._listener.fileno():
+        elif handle == self._door:
             connection = admit(self._listener)
             if connection >= 0:
                 self._requests[connection] = Request()
@@ -352,6 +375,11 @@ class Supervisor:
         told = os.read(self._bell, 4096)
         if signal.SIGTERM in told:
             self._begin_to_kill(_GRACE, b"signal")
+        self._reap()
+        if self._look_at:
+            self._look_at = time.monotonic()
+
+    def _reap(self) -> None:
         try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -361,8 +389,6 @@ class Supervisor:
                     self._status = status
         except ChildProcessError:
             pass
-        if self._look_at:
-            self._look_at = time.monotonic()
 
     def _begin_to_kill(self, grace: float, by: bytes) -> None:
         now = time.monotonic()
@@ -471,6 +497,8 @@ def _reserved() -> int:
 
 def _write_for_good(handle: int, text: bytes) -> None:
     """Write the end into its place, so that it is whole or not there, and survives a machine that stops."""
+    if handle < 0:
+        handle = _reserved()
     os.pwrite(handle, text.ljust(_RESERVED), 0)
     os.fsync(handle)
     os.close(handle)
@@ -478,16 +506,6 @@ def _write_for_good(handle: int, text: bytes) -> None:
     here = os.open(b".", os.O_RDONLY | os.O_CLOEXEC)
     os.fsync(here)
     os.close(here)
-
-
-def _write_whole(name: bytes, text: bytes) -> None:
-    handle = os.open(name + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        if os.write(handle, text) != len(text):
-            raise OSError
-    finally:
-        os.close(handle)
-    os.rename(name + b".new", name)
 
 
 def _unlink(name: bytes) -> None:
