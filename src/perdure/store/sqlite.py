@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from time import sleep
 
 from perdure import errors
+from perdure.store.door import Door, door_of
 from perdure.store.driver import Row, Value
 from perdure.store.files import obstacle, private_directory, private_file
 
@@ -44,6 +45,8 @@ class SQLite:
     dialect = "sqlite"
     #: Which file was opened; None where that does not matter.
     _file: tuple[int, int] | None = None
+    #: Where to wait before writing; None where nothing is written.
+    _door: Door | None = None
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -56,6 +59,7 @@ class SQLite:
         # SQLite gives the files it makes beside the database the database's own mode.
         private_file(path)
         self._file = _identity(path)
+        self._door = door_of(path)
         with self._translated():
             self._connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
@@ -87,6 +91,11 @@ class SQLite:
     @contextmanager
     def transaction(self, server: str | None = None) -> Iterator[None]:
         """Make everything inside happen or not happen; SQLite has one writer at a time, whatever the server."""
+        with nullcontext() if self._door is None else self._door.passed(PATIENCE), self._begun():
+            yield
+
+    @contextmanager
+    def _begun(self) -> Iterator[None]:
         self.execute("BEGIN IMMEDIATE")
         try:
             self._refuse_another()
@@ -113,6 +122,7 @@ class SQLite:
 
     def close(self) -> None:
         """Let go of the database."""
+        self._door = None
         with suppress(sqlite3.Error):
             self._connection.close()
 
