@@ -14,6 +14,7 @@ from perdure.agents.cline.sessions import last_prompt
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.process import Command
 from perdure.model.screen import Screen, State
+from perdure.snapshots.remember import Memory, remembered
 from tests.contract.agents import samples
 from tests.contract.agents.cases.cline import DELEGATING, ID
 from tests.unit.agents.hosts import BEFORE, CWD, HOME, LATER, LATEST, STARTED, DirectoryHost, Seen, jsonl, process
@@ -127,6 +128,18 @@ def test_what_it_is_at_work_on_is_in_the_title_and_not_yet_in_the_file(host: Dir
     log(host, event(A))
     keep(host, B, "unlike", status="running")
     assert told(identify(host, title="> the next one")[0]) == (A, Evidence.REGISTRY, True)
+
+
+def test_a_title_that_was_taken_back_says_nothing_against_what_was_known(host: DirectoryHost) -> None:
+    """The program ends, which takes it some seconds. A registry that is not certain would shake every memory."""
+    keep(host, A, "hello one")
+    log(host, event(A))
+    found = identify(host, title="")
+    assert (told(found[0]), found[-1].left) == ((A, Evidence.GUESS, False), ())
+    memory = Memory(identity=identify(host, title="> hello one")[0], at=STARTED)
+    kept = remembered(memory, found, held=())
+    assert kept is not None
+    assert told(kept) == (A, Evidence.REMEMBERED, True)
 
 
 def test_a_title_that_is_somebody_else_s_leaves_doubt(host: DirectoryHost) -> None:

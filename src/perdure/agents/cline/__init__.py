@@ -203,8 +203,13 @@ class _Search:
         if why_not is None and newer:
             why_not = "a session has begun since of which the log does not tell yet"
         self._case.note(why_not or "the log names the session, and the title agrees")
-        own = self._case.claim(entered.session, Evidence.REGISTRY, certain=why_not is None)
+        own = self._case.claim(entered.session, self._evidence(why_not is None), certain=why_not is None)
         return [own, *(self._case.claim(each, Evidence.GUESS, certain=False) for each in newer)]
+
+    def _evidence(self, certain: bool) -> Evidence:
+        """What the log or a session's file is worth: once the program has taken its title back, to end, no more than a
+        guess that says nothing against what was known before."""
+        return Evidence.GUESS if self._title == "" and not certain else Evidence.REGISTRY
 
     def _why_not(self, entered: Entered) -> str | None:
         """Why the session the log names may not be the one in sight. The log hears of a new one with its first prompt."""
@@ -255,7 +260,7 @@ class _Search:
         in_sight = self._title.startswith(_PROMPT_TITLE) and not self._is_out_of_sight(own[0])
         if not in_sight:
             self._case.note("the title does not say that it is in sight")
-        return [self._case.claim(own[0].id, Evidence.REGISTRY, certain=in_sight)]
+        return [self._case.claim(own[0].id, self._evidence(in_sight), certain=in_sight)]
 
     def _began_here(self, session: Session) -> bool:
         began = session.started_at
