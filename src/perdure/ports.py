@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from perdure.model.chat import Chat, CloseReason, Found, Transcript, Turn
+from perdure.model.chat_import import Arrived
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.job import Job
@@ -400,11 +401,29 @@ class ChatStore(Protocol):
         when another chat of its owner has its title.
         """
 
+    def import_chat(
+        self, chat: Chat, turns: Sequence[Turn], *, next: int | None = None, change: Callable[[Chat], Chat] | None = None
+    ) -> Arrived:
+        """Write down a chat that comes from elsewhere, and what was said in it, with what was taken back.
+
+        Of one that is here, by its id, only the turns behind those that are here are written; nothing, when those before
+        differ, or when it was held elsewhere (`CHANGED`). `change` tells what such a one is to be, as in `change_chat`.
+        A new one comes in closed when its key has an open chat. Turns keep their positions, which have to grow; `next`
+        is that of the turn to come. Raises `TitleTaken`.
+        """
+
     def switch_chat(self, id: str, key: str, at: datetime) -> Chat:
         """Let a chat be the open one of a key, and close the one that was."""
 
-    def change_chat(self, id: str, change: Callable[[Chat], Chat], *, over: Collection[str] = ()) -> Chat:
-        """Let a chat be what `change` makes of it, and return that.
+    def change_chat(
+        self,
+        id: str,
+        change: Callable[[Chat], Chat],
+        *,
+        over: Collection[str] = (),
+        at: datetime | None = None,
+    ) -> Chat:
+        """Let a chat be what `change` makes of it, and return that. `at` is when; else when it was last used.
 
         `change` is called while nobody else changes anything, so it only reckons. It leaves id, turns and positions alone.
         The chats `over` give up their title when it takes it; `TitleTaken` is raised when another one has it.
@@ -422,10 +441,10 @@ class ChatStore(Protocol):
     def is_granted(self, id: str, owner: str) -> bool:
         """Return whether an owner was granted a chat."""
 
-    def forget_chat(self, id: str, *, before: datetime | None = None) -> None:
+    def forget_chat(self, id: str, *, before: datetime | None = None, at: datetime | None = None) -> None:
         """Delete a closed chat and all that was said in it; an open one is `Refused`.
 
-        So is, with `before`, one that was used or closed since then.
+        So is, with `before`, one that was used or closed since then. `at` is when; else when it was closed.
         """
 
     def append_turns(self, id: str, turns: Sequence[Turn], at: datetime, *, expect: int | None = None) -> int:

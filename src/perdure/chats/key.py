@@ -30,14 +30,15 @@ _SEGMENT_BYTES, _KEPT = 256, 64
 _DIGEST = "%~"
 
 
-def key_of(source: Source, keys: ChatKeysConfig, aliases: Aliases = NO_ALIASES) -> str:
+def key_of(source: Source, keys: ChatKeysConfig, aliases: Aliases = NO_ALIASES, *, scoped: bool = False) -> str:
     """Return the key of the conversation a message belongs to, by the rules that are set.
 
     With `isolated`, messages of different conversations never have the same key, and one whose conversation cannot be
     told (a direct message without chat and sender, a group without an id) is refused. The earlier rules put everybody's
-    direct messages on a platform into one conversation, as they always did.
+    direct messages on a platform into one conversation, as they always did. With `scoped` the scope is a part of it
+    where ids are unique without, too.
     """
-    return ":".join(map(_segment, _segments(source, keys, aliases)))
+    return ":".join(map(_segment, _segments(source, keys, aliases, scoped=scoped)))
 
 
 def legacy_key_of(source: Source, keys: ChatKeysConfig, aliases: Aliases = NO_ALIASES) -> str:
@@ -58,9 +59,9 @@ def is_shared(source: Source, keys: ChatKeysConfig) -> bool:
     return not (keys.thread_sessions_per_user if source.thread_id else keys.group_sessions_per_user)
 
 
-def _segments(source: Source, keys: ChatKeysConfig, aliases: Aliases) -> list[str]:
+def _segments(source: Source, keys: ChatKeysConfig, aliases: Aliases, *, scoped: bool = False) -> list[str]:
     if keys.rules == KeyRules.ISOLATED:
-        return _isolated(source, keys, aliases)
+        return _isolated(source, keys, aliases, scoped=scoped)
     head = ["agent", _MAIN, source.platform, source.chat_type]
     if source.chat_type != _DM:
         return [*head, source.chat_id]
@@ -68,7 +69,7 @@ def _segments(source: Source, keys: ChatKeysConfig, aliases: Aliases) -> list[st
     return [*head, source.chat_id] if by_chat else head
 
 
-def _isolated(source: Source, keys: ChatKeysConfig, aliases: Aliases) -> list[str]:
+def _isolated(source: Source, keys: ChatKeysConfig, aliases: Aliases, *, scoped: bool) -> list[str]:
     person = source.user_id_alt or source.user_id
     chat: str | None = source.chat_id
     if source.platform == "whatsapp":
@@ -82,7 +83,8 @@ def _isolated(source: Source, keys: ChatKeysConfig, aliases: Aliases) -> list[st
             f"A message on {source.platform} ({source.chat_type}) comes without the id of {whose}: "
             "it would share its conversation with strangers."
         )
-    segments = ["agent", *_namespace(source, keys), source.platform, source.chat_type, *_scope(source), chat]
+    segments = ["agent", *_namespace(source, keys), source.platform, source.chat_type]
+    segments += [*_scope(source, scoped=scoped), chat]
     if source.thread_id:
         segments.append(source.thread_id)
     if source.chat_type != _DM:
@@ -99,9 +101,10 @@ def _namespace(source: Source, keys: ChatKeysConfig) -> list[str]:
     return [_MAIN] if not profile or profile == _DEFAULT_PROFILE else ["", profile] if profile == _MAIN else [profile]
 
 
-def _scope(source: Source) -> list[str]:
+def _scope(source: Source, *, scoped: bool) -> list[str]:
     """Return the scope as segments; nothing where ids are unique without. An empty segment stands nowhere else there."""
-    return ["", source.scope_id] if source.scope_id and source.platform not in PLATFORMS else []
+    is_needed = scoped or source.platform not in PLATFORMS
+    return ["", source.scope_id] if source.scope_id and is_needed else []
 
 
 def _segment(text: str) -> str:

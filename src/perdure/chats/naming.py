@@ -58,10 +58,13 @@ def _titled(chats: Ownership, source: Source, wanted: str) -> Chat | None:
 def _candidates(chats: Ownership, source: Source, wanted: str) -> Iterator[Chat]:
     """Chats with that title or a numbered one: granted ones, then those of the place, then one's own, which win."""
     yield from (chat for chat in chats.list(source) if not chats.owns(source, chat))
+    selves = chats.selves(source)
     for shared in (True, False):
-        for chat in chats.store.chats_titled(owner_of(source, shared=shared), wanted):
-            if chats.owns(source, chat):
-                yield chat
+        # What they are known as for good comes last, and wins.
+        for owner in dict.fromkeys(owner_of(each, shared=shared) for each in reversed(selves)):
+            for chat in chats.store.chats_titled(owner, wanted):
+                if chats.owns(source, chat):
+                    yield chat
 
 
 def _bare(text: str) -> str:

@@ -26,6 +26,10 @@ class Ownership:
         self.store = store
         self.now = now
 
+    def selves(self, source: Source) -> tuple[Source, ...]:
+        """Return everything by which whoever wrote is known, the first being what they are known as for good."""
+        return (source,)
+
     def get(self, asker: Source | Asker, id: str) -> Chat:
         """Return a chat of whoever asks, by its id."""
         chat = self.store.get_chat(id)
@@ -35,7 +39,9 @@ class Ownership:
     def may(self, asker: Source | Asker, chat: Chat) -> bool:
         """Return whether a chat is for whoever asks to see, their own or granted to them."""
         return self.owns(asker, chat) or (
-            isinstance(asker, Source) and (to := _grantee(asker)) is not None and self.store.is_granted(chat.id, to)
+            isinstance(asker, Source)
+            and (to := self._grantee(asker)) is not None
+            and self.store.is_granted(chat.id, to)
         )
 
     def owns(self, asker: Source | Asker, chat: Chat) -> bool:
@@ -43,7 +49,8 @@ class Ownership:
         if isinstance(asker, Asker):
             return True
         reach = reach_of(chat.source, shared=chat.shared)
-        return reach is not None and reach in reaches_of(asker)
+        # What the message says is enough, as a rule; the rest may have to be looked up.
+        return reach is not None and (reach in reaches_of(asker) or reach in self._reaches(asker))
 
     def refuse_stranger(self, asker: Source | Asker, chat: Chat) -> None:
         """Raise `Refused` when a chat is not for whoever asks to see."""
@@ -53,12 +60,12 @@ class Ownership:
     def grant(self, asker: Source | Asker, id: str, to: Source) -> None:
         """Let somebody else see a chat, and go on with a copy of it. Only who owns it can."""
         self.owned(asker, id)
-        self.store.grant_chat(id, _known_grantee(to))
+        self.store.grant_chat(id, self._known_grantee(to))
 
     def revoke(self, asker: Source | Asker, id: str, to: Source) -> None:
         """Take a grant back. Copies that were begun stay with whoever began them."""
         self.owned(asker, id)
-        self.store.revoke_chat(id, _known_grantee(to))
+        self.store.revoke_chat(id, self._known_grantee(to))
 
     def list(
         self, asker: Source | Asker, *, active_within: timedelta | None = None, limit: int | None = None
@@ -67,7 +74,7 @@ class Ownership:
         since = None if active_within is None else self.now() - active_within
         if isinstance(asker, Asker):
             return self.store.list_chats(since=since, limit=limit)
-        return self.store.list_chats(reaches=reaches_of(asker), owner=_grantee(asker), since=since, limit=limit)
+        return self.store.list_chats(reaches=self._reaches(asker), owner=self._grantee(asker), since=since, limit=limit)
 
     def search(
         self,
@@ -84,8 +91,8 @@ class Ownership:
         """Return what best matches of what whoever asks may see. `user` is who chats are with, by their lasting id."""
         return self.store.search_turns(
             query,
-            reaches=reaches_of(asker) if isinstance(asker, Source) else None,
-            owner=_grantee(asker) if isinstance(asker, Source) else None,
+            reaches=self._reaches(asker) if isinstance(asker, Source) else None,
+            owner=self._grantee(asker) if isinstance(asker, Source) else None,
             platform=platform,
             participant=user,
             role=role,
@@ -101,14 +108,17 @@ class Ownership:
             raise errors.Refused(f"Chat {id} is somebody else's.", chat=id)
         return chat
 
+    def _reaches(self, source: Source) -> tuple[str, ...]:
+        """Everything by which whoever wrote reaches chats."""
+        return tuple(dict.fromkeys(reach for each in self.selves(source) for reach in reaches_of(each)))
 
-def _grantee(source: Source) -> str | None:
-    """In whose name grants are; nobody's without a person."""
-    return None if participant_of(source) is None else owner_of(source)
+    def _grantee(self, source: Source) -> str | None:
+        """In whose name grants are; nobody's without a person."""
+        known_as = self.selves(source)[0]
+        return None if participant_of(known_as) is None else owner_of(known_as)
 
-
-def _known_grantee(source: Source) -> str:
-    grantee = _grantee(source)
-    if grantee is None:
-        raise errors.UsageError("A chat is granted to a person, and it is not said to whom.")
-    return grantee
+    def _known_grantee(self, source: Source) -> str:
+        grantee = self._grantee(source)
+        if grantee is None:
+            raise errors.UsageError("A chat is granted to a person, and it is not said to whom.")
+        return grantee

@@ -6,16 +6,19 @@ Everything is in the store by the time a verb returns. Several threads and proce
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from msgspec.structs import replace
 
 from perdure import errors
 from perdure.chats import titles
-from perdure.chats.key import is_shared, key_of
+from perdure.chats.key import is_shared
 from perdure.chats.naming import meant, new_id, tip_of
 from perdure.chats.ownership import Asker, Ownership
 from perdure.chats.reset import JobCheck, policy_for, stale, zone_of
+from perdure.chats.selves import canonical, is_elsewhere, key_within, scope_of, selves_of
+from perdure.chats.source import admit_platforms
 from perdure.chats.whatsapp import NO_ALIASES, Aliases
 from perdure.model.chat import BY_ITSELF, Chat, CloseReason, Kinship, ResetMode, Source, Tokens, Transcript, Turn
 from perdure.model.chat_owner import owner_of
@@ -50,10 +53,18 @@ class Chats(Ownership):
         self.has_jobs = has_jobs
         self._aliases = aliases
         self._zone = zone_of(config)
+        admit_platforms(config.chats.platforms)
 
     def key(self, source: Source) -> str:
-        """Return the key of the conversation a message belongs to."""
-        return key_of(source, self.config.chats.keys, self._aliases)
+        """Return the key of the conversation a message belongs to; raises `UsageError` when that cannot be told."""
+        return key_within(self.store, source, self.config.chats.keys, self._aliases)
+
+    def selves(self, source: Source) -> tuple[Source, ...]:
+        """Return everything by which whoever wrote is known, the first being what they are known as for good."""
+        with suppress(errors.UsageError):
+            # Whoever cannot be told a conversation has no scope of one either.
+            source = replace(source, scope_id=scope_of(self.store, source, self.key(source)))
+        return selves_of(source, self._aliases)
 
     def peek(self, source: Source) -> Chat | None:
         """Return the open chat of a conversation as it stands, for whoever only looks: it is neither used nor reset."""
@@ -65,14 +76,16 @@ class Chats(Ownership):
         However many ask at once, in however many processes, a conversation has one open chat, and all get that one.
         A chat that was once closed for being stale stays closed.
         """
-        key = self.key(source)
         while True:
-            now = self.now()
+            now, key = self.now(), self.key(source)
             current = self.store.open_chat(key)
+            if current is not None and is_elsewhere(current.source, source):
+                continue  # begun since the key was looked up
             reason = None if current is None else self.why_over(current, now)
             if current is not None and reason is None and not force_new:
                 if self.store.touch_chat(current.id, now):
-                    return replace(current, touched_at=max(now, current.touched_at))
+                    touched = replace(current, touched_at=max(now, current.touched_at))
+                    return self._placed(touched, source)
                 continue
             begun = self.store.begin_chat(
                 self._successor(key, source, current, reason, now),
@@ -186,7 +199,8 @@ class Chats(Ownership):
                 before=before,
             )
 
-        return self._titled(owner_of(source, shared=self._is_shared(source)), parent.title, begin)
+        known_as = canonical(source, self._aliases)
+        return self._titled(owner_of(known_as, shared=self._is_shared(source)), parent.title, begin)
 
     def compress(self, id: str, turns: Sequence[Turn], *, expect: int | None = None) -> Chat:
         """Go on with an open chat in a shorter form, and return the chat it goes on in; what was said before is kept.
@@ -253,7 +267,9 @@ class Chats(Ownership):
         """
         self.owned(asker, id)
         title = titles.clean_title(text)
-        return self.store.change_chat(id, lambda chat: replace(chat, title=title), over=self._continued(id))
+        return self.store.change_chat(
+            id, lambda chat: replace(chat, title=title), over=self._continued(id), at=self.now()
+        )
 
     def auto_title(self, id: str, text: str) -> Chat:
         """Give a chat a title when it has none, numbered when another one has it."""
@@ -265,7 +281,7 @@ class Chats(Ownership):
             return chat
 
         def begin(title: str | None) -> Chat:
-            return self.store.change_chat(id, lambda chat: replace(chat, title=chat.title or title))
+            return self.store.change_chat(id, lambda chat: replace(chat, title=chat.title or title), at=self.now())
 
         return self._titled(owner_of(chat.source, shared=chat.shared), wanted, begin)
 
@@ -310,6 +326,16 @@ class Chats(Ownership):
             if begun is not None:
                 return begun
 
+    def _placed(self, chat: Chat, source: Source) -> Chat:
+        """Note the scope of a chat that was begun by a message that did not tell it."""
+        if not source.scope_id or chat.source.scope_id:
+            return chat
+        scope = source.scope_id
+        return self.store.change_chat(
+            chat.id,
+            lambda found: replace(found, source=replace(found.source, scope_id=found.source.scope_id or scope)),
+        )
+
     def _successor(
         self, key: str, source: Source, current: Chat | None, reason: CloseReason | None, now: datetime
     ) -> Chat:
@@ -317,6 +343,9 @@ class Chats(Ownership):
         if before is None:
             return self._fresh(key, source, now)
         why = reason if current is not None else before.close_reason
+        if not source.scope_id:
+            # It goes on where the conversation was, whether or not this message tells.
+            source = replace(source, scope_id=before.source.scope_id)
         fresh = self._fresh(key, source, now, follows=before.id, kinship=Kinship.SUCCESSOR)
         return replace(fresh, notice=why if self._is_to_be_told(before, why) else None)
 
@@ -333,7 +362,7 @@ class Chats(Ownership):
         return Chat(
             id=new_id(now),
             key=key,
-            source=source,
+            source=canonical(source, self._aliases),
             opened_at=now,
             touched_at=now,
             shared=self._is_shared(source),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from perdure.errors import UsageError
@@ -37,6 +37,13 @@ def register_platform(name: str, *, personal_ids: bool = False) -> str:
     if plain not in PLATFORMS:
         _registered[plain] = personal_ids
     return plain
+
+
+def admit_platforms(names: Iterable[str]) -> None:
+    """Admit the platforms that are set in the configuration. What a gateway has said of one of them stays."""
+    for name in names:
+        if name not in _registered:
+            register_platform(name)
 
 
 def platforms() -> frozenset[str]:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-_ID = re.compile(r"\+?(?P<number>[^:@+]+)(?::\d+)?(?:@(?P<domain>[^:@]+))?")
-_NUMBERS = frozenset({"s.whatsapp.net", "c.us", "hosted"})
-_LIDS = frozenset({"lid", "hosted.lid"})
-_LID = "@lid"
+from perdure.model.whatsapp_id import LID, plain_id
 
 
 class Aliases:
@@ -21,6 +17,7 @@ class Aliases:
             # Whatever either of them was known to be is one person from here on.
             merged = ids.union(*(groups.get(each, ()) for each in ids))
             groups |= dict.fromkeys(merged, merged)
+        self._groups = groups
         self._chosen = {each: min(group, key=_rank) for each, group in groups.items()}
 
     def canonical(self, whatsapp_id: str) -> str:
@@ -29,23 +26,19 @@ class Aliases:
         A LID nobody has matched with a number keeps its `@lid`: its digits may be somebody else's number.
         """
         plain = plain_id(whatsapp_id)
-        if plain in self._chosen or not plain.endswith(_LID):
+        if plain in self._chosen or not plain.endswith(LID):
             return self._chosen.get(plain, plain)
         # Bridges write down LIDs without saying that they are. What everybody of a group is known by is a number, though.
-        bare = plain.removesuffix(_LID)
+        bare = plain.removesuffix(LID)
         known_by = self._chosen.get(bare, bare)
         return plain if known_by == bare else known_by
 
-
-def plain_id(whatsapp_id: str) -> str:
-    """Return an id without `+`, device and the domain of numbers; what is no person's id stays as it is."""
-    found = _ID.fullmatch(whatsapp_id)
-    if found is None:
-        return whatsapp_id
-    domain = (found["domain"] or "").lower()
-    if domain in _LIDS:
-        return found["number"] + _LID
-    return found["number"] if not domain or domain in _NUMBERS else whatsapp_id
+    def every(self, whatsapp_id: str) -> tuple[str, ...]:
+        """Return all ids a person is known by, in their plain forms, the canonical one first."""
+        chosen = self.canonical(whatsapp_id)
+        group = self._groups.get(chosen, {chosen})
+        lids = {each + LID for each in group if not each.endswith(LID) and self.canonical(each + LID) == chosen}
+        return chosen, *sorted((group | lids) - {chosen})
 
 
 def _rank(whatsapp_id: str) -> tuple[bool, int, str]:

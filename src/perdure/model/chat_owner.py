@@ -8,21 +8,25 @@ from __future__ import annotations
 import json
 
 from perdure.model.chat import LOCAL, Source
+from perdure.model.whatsapp_id import plain_id
 
+#: Where one id has many forms.
+WHATSAPP = "whatsapp"
 _DEFAULT_PROFILE = "default"
 
 
 def participant_of(source: Source) -> str | None:
     """Return the lasting id of who wrote, None when nobody can be told."""
     # Whoever may use the machine itself is one person.
-    return source.user_id_alt or source.user_id or (LOCAL if source.platform == LOCAL else None)
+    person = source.user_id_alt or source.user_id or (LOCAL if source.platform == LOCAL else None)
+    return plain_id(person) if person and source.platform == WHATSAPP else person
 
 
 def place_of(source: Source) -> str | None:
     """Return what is the same for all messages of one chat or thread of one account; None for nowhere."""
     if not source.platform or not source.chat_id:
         return None
-    return _text(source.platform, _profile(source), source.scope_id, source.chat_id, source.thread_id)
+    return _place(source)
 
 
 def reach_of(source: Source, *, shared: bool) -> str | None:
@@ -47,8 +51,13 @@ def owner_of(source: Source, *, shared: bool = False) -> str:
     """Return in whose name a title is unique: a person's on a platform and account, or a place's that is everybody's."""
     person = None if shared else participant_of(source)
     if person is None:
-        return _text(source.platform, _profile(source), source.scope_id, source.chat_id, source.thread_id)
+        return _place(source)
     return _text(source.platform, _profile(source), person)
+
+
+def _place(source: Source) -> str:
+    chat = plain_id(source.chat_id) if source.platform == WHATSAPP else source.chat_id
+    return _text(source.platform, _profile(source), source.scope_id, chat, source.thread_id)
 
 
 def _profile(source: Source) -> str | None:

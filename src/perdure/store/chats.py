@@ -10,13 +10,15 @@ from msgspec.structs import replace
 
 from perdure import errors
 from perdure.model.chat import Chat, CloseReason, Kinship, Turn
+from perdure.model.chat_import import Arrival, Arrived, come_in_closed, is_same_place, news
 from perdure.model.chat_owner import owner_of
+from perdure.store import chat_events
 from perdure.store.chat_rows import SPAN, chat_columns, chat_from, ready
 from perdure.store.driver import Driver, Row, with_list
 from perdure.store.records import NO_LIMIT
-from perdure.store.rows import stamp
+from perdure.store.rows import moment_of, stamp
 from perdure.store.search import Search
-from perdure.store.turns import as_expected, not_there
+from perdure.store.turns import Tell, as_expected, not_there
 
 #: Before every stamp.
 _EVER = ""
@@ -26,8 +28,8 @@ _PAGE = 500
 class ChatBook(Search):
     """The `ChatStore` of one database. A chat that cannot be read back is an error, and left out of lists."""
 
-    def __init__(self, driver: Driver, *, read_only: bool = False) -> None:
-        super().__init__(driver)
+    def __init__(self, driver: Driver, tell: Tell, *, read_only: bool = False) -> None:
+        super().__init__(driver, tell)
         self._is_read_only = read_only
 
     def open_chat(self, key: str) -> Chat | None:
@@ -115,9 +117,48 @@ class ChatBook(Search):
             if written:
                 self.write(chat.id, written, chat.touched_at)
             begun = self.get_chat(chat.id)
+            self.tell(list(chat_events.opened(begun)))
         if begun.turns:
             self.wake_indexer()
         return begun
+
+    def import_chat(
+        self,
+        chat: Chat,
+        turns: Sequence[Turn],
+        *,
+        next: int | None = None,
+        change: Callable[[Chat], Chat] | None = None,
+    ) -> Arrived:
+        with self.changing():
+            rows = self.driver.fetch(self.sql["get_chat"], id=chat.id)
+            arrived = self._catch_up(rows[0], chat, turns, change) if rows else self._settle(chat, turns, next)
+        if arrived.added:
+            self.wake_indexer()
+        return arrived
+
+    def _settle(self, chat: Chat, turns: Sequence[Turn], next: int | None) -> Arrived:
+        if not chat.is_open or self.open_chat(chat.key) is not None:
+            chat = come_in_closed(chat)
+        self._insert(chat)
+        self.place(chat.id, turns, chat.touched_at, next=next)
+        settled = self.get_chat(chat.id)
+        self.tell(list(chat_events.opened(settled)))
+        return Arrived(result=Arrival.NEW, chat=settled, added=len(turns))
+
+    def _catch_up(self, row: Row, chat: Chat, turns: Sequence[Turn], change: Callable[[Chat], Chat] | None) -> Arrived:
+        here = chat_from(row)
+        new = news(self.load_turns(chat.id, hidden=True).turns, turns)
+        if new.result is Arrival.CHANGED or not is_same_place(here.source, chat.source):
+            return Arrived(result=Arrival.CHANGED, chat=here)
+        after = here if change is None else change(here)
+        if after != here:
+            self.refuse_title_of_another(after)
+            self._put(row[0], after)
+            self.tell(list(chat_events.changed(here, after, chat.touched_at)))
+        if new.result is Arrival.GREW:
+            self.follow(chat.id, new.rest, new.taken_back, chat.touched_at)
+        return Arrived(result=new.result, chat=self.get_chat(chat.id), added=len(new.rest))
 
     def switch_chat(self, id: str, key: str, at: datetime) -> Chat:
         with self.changing():
@@ -127,21 +168,32 @@ class ChatBook(Search):
             if current is not None and current.id == id:
                 return chat
             if current is not None:
-                self._close(current, CloseReason.SWITCHED, at)
+                self._close(current, CloseReason.SWITCHED, at, successor=id)
             reopened = replace(
                 chat, key=key, closed_at=None, close_reason=None, touched_at=at, suspended=False, flushed_at=None
             )
             self._put(row[0], replace(reopened, flush_failures=0, resume_pending_at=None, notice=None))
+            self.tell(list(chat_events.changed(chat, reopened, at)))
             return self.get_chat(id)
 
-    def change_chat(self, id: str, change: Callable[[Chat], Chat], *, over: Collection[str] = ()) -> Chat:
+    def change_chat(
+        self,
+        id: str,
+        change: Callable[[Chat], Chat],
+        *,
+        over: Collection[str] = (),
+        at: datetime | None = None,
+    ) -> Chat:
         with self.changing():
             row = self._row(id)
             before = chat_from(row)
             after = change(before)
             if after != before:
-                self.refuse_title_of_another(after, over)
+                when = after.touched_at if at is None else at
+                given_up = self.refuse_title_of_another(after, over)
                 self._put(row[0], after)
+                pairs = [*((each, replace(each, title=None)) for each in given_up), (before, after)]
+                self.tell([event for pair in pairs for event in chat_events.changed(*pair, when)])
             return after
 
     def touch_chat(self, id: str, at: datetime) -> bool:
@@ -164,7 +216,7 @@ class ChatBook(Search):
     def is_granted(self, id: str, owner: str) -> bool:
         return bool(self.driver.fetch(self.sql["is_granted"], chat=self._row(id)[0], owner=owner))
 
-    def forget_chat(self, id: str, *, before: datetime | None = None) -> None:
+    def forget_chat(self, id: str, *, before: datetime | None = None, at: datetime | None = None) -> None:
         with self.changing():
             row = self._row(id)
             number, touched_at, closed_at = row[0], row[4], row[5]
@@ -176,6 +228,7 @@ class ChatBook(Search):
             self.forget_words(id, number, list(self.rows_of(number, before=searchable)))
             self.driver.execute(self.sql["delete_turns"], low=number * SPAN, high=(number + 1) * SPAN)
             self.driver.execute(self.sql["delete_chat"], number=number)
+            self.tell([chat_events.forgotten(id, moment_of(closed_at) if at is None else at)])
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -210,13 +263,14 @@ class ChatBook(Search):
         ):
             return False
         if current is not None:
-            self._close(current, reason, chat.opened_at)
+            self._close(current, reason, chat.opened_at, successor=chat.id)
         return True
 
-    def _close(self, chat: Chat, reason: CloseReason, at: datetime) -> None:
+    def _close(self, chat: Chat, reason: CloseReason, at: datetime, *, successor: str) -> None:
         # Its notice goes with it: it was about this chat, and nobody comes to this chat any more.
         closed = replace(chat, closed_at=at, close_reason=reason, notice=None, resume_pending_at=None)
         self._put(self._row(chat.id)[0], closed)
+        self.tell(list(chat_events.changed(chat, closed, at, successor=successor)))
 
     def _insert(self, chat: Chat) -> None:
         if self.driver.fetch(self.sql["get_chat"], id=chat.id):
@@ -229,16 +283,19 @@ class ChatBook(Search):
         del columns["id"]
         self.driver.execute(self.sql["put_chat"], number=number, **columns)
 
-    def refuse_title_of_another(self, chat: Chat, over: Collection[str] = ()) -> None:
-        """Raise `TitleTaken` when another chat of its owner has its title; those `over` give it up."""
+    def refuse_title_of_another(self, chat: Chat, over: Collection[str] = ()) -> list[Chat]:
+        """Raise `TitleTaken` when another chat of its owner has its title; return those `over` that give it up."""
+        given_up: list[Chat] = []
         if chat.title is None:
-            return
+            return given_up
         owner = owner_of(chat.source, shared=chat.shared)
         for row in self.driver.fetch(self.sql["holder_of_title"], owner=owner, title=chat.title):
             if row[1] in over:
-                self._put(row[0], replace(chat_from(row), title=None))
+                given_up.append(chat_from(row))
+                self._put(row[0], replace(given_up[-1], title=None))
             elif row[1] != chat.id:
                 raise errors.TitleTaken(f'Chat {row[1]} has the title "{chat.title}" already.', chat=row[1])
+        return given_up
 
     def _row(self, id: str) -> Row:
         for row in self.driver.fetch(self.sql["get_chat"], id=id):

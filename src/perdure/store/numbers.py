@@ -38,16 +38,27 @@ class Numbers:
 
     def take(self, name: str, count: int) -> range:
         """Return as many numbers as asked, above every one that was ever given."""
+        numbers = self.take_for_rows(name, count)
+        self._note(name, numbers[-1])
+        return numbers
+
+    def take_for_rows(self, name: str, count: int) -> range:
+        """Return as many numbers as asked, for rows that are written in the same transaction: they tell what was given.
+
+        Saves writing the counter. Before such rows are deleted, `raise_to` has to note their numbers.
+        """
         given, copied = self.given(name), self._copy().get(name, 0)
         if given + _AHEAD[name] < copied:
             # The copy is never further ahead: this is an older database, put back, or what was given was not kept.
             given = copied
-        self._put(name, given + count)
+        self._put_copy(name, given + count)
         return range(given + 1, given + count + 1)
 
     def raise_to(self, name: str, number: int) -> None:
         """Let no number up to this one be given any more."""
-        self._put(name, max(number, self.given(name)))
+        highest = max(number, self.given(name))
+        self._put_copy(name, highest)
+        self._note(name, highest)
 
     def see(self, name: str, number: int) -> None:
         """Let a number that something came with not be given any more. Costs nothing when we gave it."""
@@ -61,17 +72,19 @@ class Numbers:
 
     def given(self, name: str) -> int:
         """Return the last number that was given, as far as the database knows. Needs no transaction."""
-        # The rows tell too, should the counter ever be lost or spoilt.
+        # The rows tell too: those of events alone, as long as they are there; and should the counter be lost or spoilt.
         return max(filter(is_number, self._driver.fetch(self._sql[f"given_{name}"])[0]), default=0)
 
-    def _put(self, name: str, number: int) -> None:
-        # The copy first: killed in between, numbers are left out, and none is given again.
+    def _put_copy(self, name: str, number: int) -> None:
+        # Before anything else: killed in between, numbers are left out, and none is given again.
         if number > self._copy().get(name, 0):
             # Read anew: somebody else may have written it since.
             self._copied = _read(self.path)
             if number > self._copied.get(name, 0):
                 self._copied[name] = number + _AHEAD[name]
                 self._write(self._copied)
+
+    def _note(self, name: str, number: int) -> None:
         self._driver.execute(self._sql["put_counter"], name=name, value=number)
 
     def _copy(self) -> dict[str, int]:

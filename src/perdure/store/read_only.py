@@ -92,7 +92,7 @@ class ReadOnlyStore(Store):
         """The chats as they stand."""
         from perdure.store.chats import ChatBook
 
-        return ChatBook(self.driver, read_only=True)
+        return ChatBook(self.driver, self.add_events, read_only=True)
 
     @cached_property
     def jobs(self) -> JobBook:

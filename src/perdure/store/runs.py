@@ -40,9 +40,13 @@ class Runs:
         # One at a time, whoever it is: with a later number visible, every earlier one is too.
         with self.driver.transaction(GIVING):
             self.keep_runs(runs)
-            numbers = self.numbers.take(EVENTS, len(events)) if events else ()
-            stored = tuple(StoredEvent(seq=seq, event=event) for seq, event in zip(numbers, events, strict=True))
-            self.keep_events(stored)
+            return self.add_events(events)
+
+    def add_events(self, events: Sequence[Event]) -> tuple[StoredEvent, ...]:
+        """Give events the next numbers and keep them, inside a transaction that gives numbers."""
+        numbers = self.numbers.take_for_rows(EVENTS, len(events)) if events else ()
+        stored = tuple(StoredEvent(seq=seq, event=event) for seq, event in zip(numbers, events, strict=True))
+        self.keep_events(stored)
         return stored
 
     def list_runs(self, *, host: str | None = None, over: bool | None = None) -> tuple[Run, ...]:
@@ -83,7 +87,10 @@ class Runs:
         return self.numbers.given(EVENTS)
 
     def forget_events(self, before: datetime) -> int:
-        return self.driver.execute(self._sql["delete_old_events"], before=stamp(before))
+        with self.driver.transaction(GIVING):
+            # With the last of them gone, only the counter tells which numbers were given.
+            self.numbers.raise_to(EVENTS, 0)
+            return self.driver.execute(self._sql["delete_old_events"], before=stamp(before))
 
     def keep_runs(self, runs: Iterable[Run]) -> None:
         """Keep runs as they are now, inside a transaction that gives numbers. None of their numbers is given again."""
@@ -102,16 +109,7 @@ class Runs:
 
     def keep_events(self, events: Iterable[StoredEvent]) -> None:
         """Keep events under their numbers, which nothing has yet, inside a transaction that gives numbers."""
-        for each in events:
-            event = each.event
-            self.driver.execute(
-                self._sql["insert_event"],
-                seq=each.seq,
-                happened_at=stamp(event.at),
-                kind=event.kind.value,
-                run=None if event.run is None else _number(event.run),
-                body=packed(canonical(each)),
-            )
+        self.driver.execute_many(self._sql["insert_event"], [_event_row(each) for each in events])
 
     def damaged_runs(self) -> Iterator[int]:
         """Yield the number of every run that cannot be read back."""
@@ -170,6 +168,17 @@ def event_from(row: Row) -> StoredEvent | None:
     except UNREADABLE:
         return None
     return stored if said == (seq, happened_at, kind, run) else None
+
+
+def _event_row(stored: StoredEvent) -> dict[str, Value]:
+    event = stored.event
+    return {
+        "seq": stored.seq,
+        "happened_at": stamp(event.at),
+        "kind": event.kind.value,
+        "run": None if event.run is None else _number(event.run),
+        "body": packed(canonical(stored)),
+    }
 
 
 def _number(id: str) -> int:

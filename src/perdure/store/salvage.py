@@ -23,7 +23,7 @@ from perdure.store.runs import event_from, run_from
 _WAYS = {
     "snapshots": ("seq", "snapshots_by_server", "snapshots_by_time"),
     "runs": ("number", "runs_by_end"),
-    "events": ("seq", "events_by_run", "events_by_time"),
+    "events": ("seq", "events_by_run WHERE run IS NOT NULL", "events_by_time"),
     "chats": ("number", "chats_by_key", "chats_by_reach"),
     "turns": ("id",),
 }
@@ -132,4 +132,6 @@ class Wreck:
                 suppress(sqlite3.Error),
                 closing(sqlite3.connect(file_uri(self._path, options), uri=True)) as connection,
             ):
+                # Also where some of what names the tables cannot be read: then the others are there all the same.
+                connection.execute("PRAGMA writable_schema = ON")
                 yield connection

@@ -16,7 +16,7 @@ from perdure.store.chat_rows import SPAN, damaged_chat, plain, texts_of, turn_fr
 from perdure.store.driver import Driver, Row, Value, with_list
 from perdure.store.pooled import Pooled
 from perdure.store.rows import UNREADABLE, stamp
-from perdure.store.turns import Turns
+from perdure.store.turns import Tell, Turns
 
 #: How many turns are indexed in one transaction, and how long, in seconds, they may gather before that.
 _AT_ONCE, _GATHERING = 200, 0.3
@@ -40,8 +40,8 @@ class _Stretch(Struct):
 class Search(Turns):
     """Turns that can be searched. Where threads are allowed, one indexes what was appended, within a second."""
 
-    def __init__(self, driver: Driver) -> None:
-        super().__init__(driver)
+    def __init__(self, driver: Driver, tell: Tell) -> None:
+        super().__init__(driver, tell)
         self._has_index = driver.dialect != "sqlite"
         self._may_start = isinstance(driver, Pooled)
         self._indexer: threading.Thread | None = None

@@ -142,7 +142,7 @@ class Store(Journal, Runs, LeaseBook):
         # Only here: a save must not pay for it.
         from perdure.store.chats import ChatBook
 
-        return ChatBook(self.driver)
+        return ChatBook(self.driver, self.add_events)
 
     @cached_property
     def jobs(self) -> JobBook:

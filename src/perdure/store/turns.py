@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -12,18 +12,22 @@ from msgspec.structs import asdict
 
 from perdure import errors
 from perdure.model.chat import Transcript, Turn
+from perdure.model.event import Event
+from perdure.store import chat_events
 from perdure.store.appends import Append, Appends
 from perdure.store.chat_rows import SPAN, Ready, damaged_chat, ready, turn_from
 from perdure.store.driver import Driver, Row, Value, with_list
+from perdure.store.numbers import GIVING
 from perdure.store.queries import queries
 from perdure.store.records import NO_LIMIT
 from perdure.store.rows import UNREADABLE, stamp
 
-#: Whoever changes chats runs alone under this name. No server's key is like it: those have a slash.
-_CHANGING = "chats"
 #: How many turns are fetched at once where not all are wanted at once.
 _PAGE = 500
 _USER = "user"
+
+#: Writes down what has happened, inside the transaction in which it happens.
+Tell = Callable[[Sequence[Event]], object]
 
 
 class Spot(Struct):
@@ -40,8 +44,9 @@ class Spot(Struct):
 class Turns:
     """The turns of the chats of one database."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, tell: Tell) -> None:
         self.driver = driver
+        self.tell = tell
         self.sql = queries()
         self._appends = Appends(self._commit)
         # Threads of one process take turns here, where they are woken at once, and not at the database's door,
@@ -79,13 +84,12 @@ class Turns:
         with self.changing():
             spot = self.spot(id)
             as_expected(id, expect, spot.next)
-            self._hide(spot.number, start)
-            return self.write(id, written, at, skip=True)
+            return self._take_back(id, spot, start, written, at)
 
     def undo_turns(self, id: str, count: int, at: datetime) -> Turn:
         with self.changing():
-            number = self.spot(id).number
-            low, high = _range(number)
+            spot = self.spot(id)
+            low, high = _range(spot.number)
             rows = self.driver.fetch(
                 self.sql["last_of_role"], low=low, high=high, role=_USER, limit=max(1, min(count, SPAN))
             )
@@ -93,8 +97,7 @@ class Turns:
                 raise errors.UsageError(f"Chat {id} has {len(rows)} turns of the user to go back to, not {count}.")
             position = rows[-1][0] - low
             (turn,) = self.load_turns(id, start=position, limit=1).turns
-            self._hide(number, position)
-            self.write(id, (), at, skip=True)
+            self._take_back(id, spot, position, (), at)
         return turn
 
     def write(self, id: str, turns: Sequence[Ready], at: datetime, *, skip: bool = False) -> int:
@@ -108,6 +111,38 @@ class Turns:
         self.driver.execute_many(self.sql["insert_turn"], rows)
         self.advance(spot.number, first + len(turns), max(spot.touched_at, stamp(at)))
         return first + len(turns) - 1
+
+    def place(
+        self, id: str, turns: Sequence[Turn], at: datetime, *, next: int | None = None, skip: bool = False
+    ) -> tuple[int, int]:
+        """Write turns at the positions they say, inside a transaction; behind the last where those are taken already.
+
+        Returns the positions of the first and the last. `next` is that of the turn to come, where it is known. With
+        `skip` one more position is left out before the first.
+        """
+        spot = self.spot(id)
+        positions, last = [], spot.next - 1 + skip
+        for turn in turns:
+            last = max(last + 1, turn.position)
+            positions.append(last)
+        rows = [ready(turn).row(id, spot.number, place) for place, turn in zip(positions, turns, strict=True)]
+        if rows:
+            self.driver.execute_many(self.sql["insert_turn"], rows)
+        self.advance(spot.number, max(last + 1, next or 0), max(spot.touched_at, stamp(at)))
+        return positions[0] if positions else last + 1, last
+
+    def follow(self, id: str, turns: Sequence[Turn], taken_back: Sequence[int], at: datetime) -> None:
+        """Do to a chat, inside a transaction, what was done to it elsewhere: take turns back, and write others."""
+        spot = self.spot(id)
+        low = spot.number * SPAN
+        for position in taken_back:
+            self.driver.execute(self.sql["hide_turns"], low=low + position, high=low + position + 1)
+        # A position is left out, so that whoever has read the chat before learns that it has changed.
+        first, last = self.place(id, turns, at, skip=bool(taken_back))
+        if taken_back:
+            self.tell([chat_events.taken_back(id, at, min(taken_back), len(taken_back), first, last)])
+        else:
+            self.tell([chat_events.said(id, at, first, last)])
 
     def copy_turns(self, id: str, to: str, *, before: int | None, at: datetime) -> None:
         """Give a new chat everything that was said in another before a position, inside a transaction."""
@@ -148,12 +183,17 @@ class Turns:
     @contextmanager
     def changing(self) -> Iterator[None]:
         """One transaction in which nobody else changes a chat, in this process or another."""
-        with self._writing, self.driver.transaction(_CHANGING):
+        # Where events are given numbers, too: what changes a chat is told in the order in which it changes.
+        with self._writing, self.driver.transaction(GIVING):
             yield
 
-    def _hide(self, number: int, start: int) -> None:
-        low, high = _range(number)
-        self.driver.execute(self.sql["hide_turns"], low=low + max(0, min(start, SPAN - 1)), high=high)
+    def _take_back(self, id: str, spot: Spot, start: int, turns: Sequence[Ready], at: datetime) -> int:
+        """Hide everything from a position on, and write turns behind it; return the position of the last one."""
+        low, high = _range(spot.number)
+        count = self.driver.execute(self.sql["hide_turns"], low=low + max(0, min(start, SPAN - 1)), high=high)
+        last = self.write(id, turns, at, skip=True)
+        self.tell([chat_events.taken_back(id, at, start, count, last - len(turns) + 1, last)])
+        return last
 
     def advance(self, number: int, next: int, touched_at: str) -> None:
         """Note where the next turn of a chat goes, inside a transaction, and count those that are there."""
@@ -165,6 +205,7 @@ class Turns:
         rows: list[dict[str, Value]] = []
         with self.changing():
             spots = self._spots(list({append.chat for append in appends}))
+            firsts = {id: spot.next for id, spot in spots.items()}
             for append in appends:
                 try:
                     self._place_append(append, rows, spots)
@@ -178,6 +219,7 @@ class Turns:
                     self.sql["put_place"],
                     [asdict(spots[id]) for id in {append.chat for append in appends if append.position}],
                 )
+                self.tell(list(_said(appends, firsts, spots)))
 
     def _spots(self, ids: Sequence[str]) -> dict[str, Spot]:
         sql, parameters = with_list(self.sql["places_to_append"], "ids", ids)
@@ -195,6 +237,14 @@ class Turns:
         spot.turns += sum(not turn.hidden for turn in append.turns)
         spot.touched_at = max(spot.touched_at, stamp(append.at))
         append.position = spot.next - 1
+
+
+def _said(appends: Sequence[Append], firsts: Mapping[str, int], spots: Mapping[str, Spot]) -> Iterator[Event]:
+    """One event for each chat in which something was said, however many have said it."""
+    when = {append.chat: append.at for append in sorted(appends, key=lambda append: append.at)}
+    for id, first in firsts.items():
+        if spots[id].next > first:
+            yield chat_events.said(id, when[id], first, spots[id].next - 1)
 
 
 def not_there(id: str) -> errors.ChatNotFound:

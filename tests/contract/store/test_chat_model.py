@@ -16,6 +16,7 @@ from perdure.chats.ownership import Asker
 from perdure.chats.service import Chats
 from perdure.model.chat import Chat, CloseReason, Kinship, ResetMode, ResetPolicy, Source, Turn
 from perdure.model.config import ChatsConfig, Config
+from perdure.model.event import Event, EventKind
 from perdure.store import open_store
 from perdure.store.store import Store
 from tests.contract.store.chats import Clock, a_source, a_turn
@@ -53,6 +54,32 @@ class Known:
         self.next += 1
 
 
+class Told:
+    """Chats as whoever only follows the events knows them."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, bool] = {}
+        self.titles: dict[str, str] = {}
+        #: Not of those that began with turns: which ones only the chat tells.
+        self.next: dict[str, int] = {}
+
+    def take(self, event: Event) -> None:
+        data, chat = event.data, event.data["chat"]
+        if event.kind in (EventKind.CHAT_OPENED, EventKind.CHAT_TITLED):
+            self.titles |= {chat: data["title"]} if "title" in data else {}
+            if "title" not in data:
+                self.titles.pop(chat, None)
+        if event.kind is EventKind.CHAT_OPENED and not data["turns"]:
+            self.next[chat] = 1
+        if event.kind in (EventKind.CHAT_OPENED, EventKind.CHAT_RESUMED, EventKind.CHAT_CLOSED):
+            self.open[chat] = event.kind is not EventKind.CHAT_CLOSED
+        if event.kind in (EventKind.CHAT_SAID, EventKind.CHAT_TAKEN_BACK):
+            expected = self.next.get(chat, data.get("first", 1) - 1) + (event.kind is EventKind.CHAT_TAKEN_BACK)
+            assert chat not in self.next or data.get("first", expected) == expected
+            if chat in self.next:
+                self.next[chat] = data.get("last", expected - 1) + 1
+
+
 class Conversations(RuleBasedStateMachine):
     """Two people, hours that pass, processes that come and go."""
 
@@ -63,6 +90,8 @@ class Conversations(RuleBasedStateMachine):
         self.store = self._opened()
         self.clock = Clock()
         self.known: list[Known] = []
+        #: What was told before.
+        self.after = 0
 
     def _opened(self) -> Store:
         return open_store(self.place.url, state_dir=self.place.state_dir, threads=True)
@@ -78,6 +107,7 @@ class Conversations(RuleBasedStateMachine):
             for table in ("turns", "chat_grants", "chats"):
                 self.store.driver.execute(f"DELETE FROM {table}")
         self.store.chats.rebuild_index()
+        self.after = self.store.last_event()
 
     def teardown(self) -> None:
         self.store.close()
@@ -320,6 +350,16 @@ class Conversations(RuleBasedStateMachine):
             self.agrees(known, listed[known.id])
         for who, source in PEOPLE.items():
             self.sees_their_own(who, source)
+
+    @invariant()
+    def what_was_told_says_the_same(self) -> None:
+        told = Told()
+        for stored in self.store.read_events(after=self.after, limit=10_000):
+            told.take(stored.event)
+        assert told.open == {known.id: known.closed is None for known in self.known}
+        assert told.titles == {known.id: known.title for known in self.known if known.title}
+        for known in self.known:
+            assert told.next.get(known.id) in (None, known.next)
 
     def agrees(self, known: Known, chat: Chat) -> None:
         transcript = self.chats.load(known.id)

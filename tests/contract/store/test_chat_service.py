@@ -433,7 +433,6 @@ def test_nobody_resumes_lists_or_finds_what_is_somebody_elses(chats: Chats) -> N
         a_source("alice", platform="signal"),
         a_source("bob", chat_id="chat-alice"),
         a_source(None, chat_id="chat-alice"),
-        a_source("alice", scope_id="guild"),
         a_source("alice", user_id_alt="other"),
     ],
 )

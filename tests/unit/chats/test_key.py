@@ -112,6 +112,15 @@ def test_a_known_platforms_chat_is_the_same_whether_or_not_its_scope_is_told() -
     assert key_of(msgspec.structs.replace(channel, scope_id="guild"), ISOLATED) == key_of(channel, ISOLATED)
 
 
+def test_a_scope_may_be_a_part_of_any_key_and_is_no_chat_then() -> None:
+    channel = at("slack", chat_type="channel", chat_id="C0", user_id="U1", scope_id="T2")
+    key = key_of(channel, ISOLATED, scoped=True)
+    assert key == "agent:main:slack:channel::T2:C0:U1"
+    assert key_of(msgspec.structs.replace(channel, scope_id=None), ISOLATED, scoped=True) == key_of(channel, ISOLATED)
+    thread = at("slack", chat_type="channel", chat_id="T2", thread_id="C0", user_id="U1")
+    assert key_of(thread, ChatKeysConfig(thread_sessions_per_user=True)) != key
+
+
 @pytest.mark.parametrize(
     ("keys", "profile", "namespace"),
     [

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.chats.whatsapp import NO_ALIASES, Aliases, plain_id
+from perdure.chats.whatsapp import NO_ALIASES, Aliases
+from perdure.model.whatsapp_id import plain_id
 from tests.unit.chats.strangers import IDS
 
 
@@ -78,3 +79,26 @@ def test_the_order_of_what_is_known_does_not_count(pairs: dict[str, str]) -> Non
     turned = dict(reversed(pairs.items()))
     for each in pairs:
         assert Aliases(pairs).canonical(each) == Aliases(turned).canonical(each)
+
+
+@given(pairs=PAIRS, whatsapp_id=IDS)
+def test_every_id_of_a_person_is_known_by_all_of_them_and_no_other_is(pairs: dict[str, str], whatsapp_id: str) -> None:
+    aliases = Aliases(pairs)
+    every = aliases.every(whatsapp_id)
+    assert every[0] == aliases.canonical(whatsapp_id)
+    assert plain_id(whatsapp_id) in every
+    assert len(set(every)) == len(every)
+    for each in every:
+        assert aliases.canonical(each) == every[0]
+        assert aliases.every(each) == every
+
+
+def test_all_ids_of_a_person() -> None:
+    assert Aliases({"998877665544332@lid": "15551234567"}).every("+15551234567") == (
+        "15551234567",
+        "998877665544332@lid",
+    )
+    assert NO_ALIASES.every("15:3@s.whatsapp.net") == ("15",)
+    assert NO_ALIASES.every("15@lid") == ("15@lid",)
+    # A LID that a bridge has written down without saying that it is one.
+    assert "112233445566778@lid" in Aliases({"112233445566778": "15551234567"}).every("15551234567")

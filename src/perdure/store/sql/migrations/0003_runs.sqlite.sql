@@ -22,7 +22,7 @@ CREATE TABLE events (
     body BLOB NOT NULL
 );
 
-CREATE INDEX events_by_run ON events (run, seq);
+CREATE INDEX events_by_run ON events (run, seq) WHERE run IS NOT NULL;
 
 CREATE INDEX events_by_time ON events (happened_at);
 

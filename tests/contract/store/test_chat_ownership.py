@@ -1,0 +1,162 @@
+"""Whose a chat is where one id stands for two places, and where several ids stand for one person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from perdure import errors
+from perdure.chats.service import Chats
+from perdure.chats.source import has_personal_ids, platform_from, register_platform
+from perdure.chats.whatsapp import Aliases
+from perdure.model.chat import Source
+from perdure.model.config import ChatKeysConfig, ChatsConfig, Config
+from perdure.store.store import Store
+from tests.contract.store.chats import Clock, a_turn
+
+Make = Callable[..., Chats]
+
+NUMBER, LID = "15551234567", "998877665544332@lid"
+MATCHED = Aliases({LID: NUMBER})
+
+
+@pytest.fixture
+def make(threaded: Store) -> Make:
+    """Makes the service of a gateway."""
+
+    def made(aliases: Aliases | None = None, *, keys: ChatKeysConfig | None = None) -> Chats:
+        config = Config(chats=ChatsConfig(keys=keys or ChatKeysConfig()))
+        return Chats(threaded.chats, config, Clock(), **({} if aliases is None else {"aliases": aliases}))
+
+    return made
+
+
+def channel(scope: str | None, *, platform: str = "slack", user: str = "U1", chat_type: str = "group") -> Source:
+    return Source(platform=platform, chat_id="C0", chat_type=chat_type, scope_id=scope, user_id=user)
+
+
+@pytest.mark.parametrize("platform", ["slack", "discord"])
+@pytest.mark.parametrize("chat_type", ["group", "dm"])
+@pytest.mark.parametrize("keys", [ChatKeysConfig(), ChatKeysConfig(group_sessions_per_user=False)])
+def test_one_id_in_two_workspaces_is_two_places(
+    make: Make, platform: str, chat_type: str, keys: ChatKeysConfig
+) -> None:
+    chats = make(keys=keys)
+    here = channel("T1", platform=platform, chat_type=chat_type)
+    there = replace(here, scope_id="T2")
+    mine = chats.open(here)
+    chats.append(mine.id, a_turn("tiles"))
+    chats.set_title(here, mine.id, "Plan")
+    other = chats.open(there)
+    assert other.id != mine.id
+    assert other.follows is None
+    assert (chats.open(here).id, chats.open(there).id) == (mine.id, other.id)
+    assert [chat.id for chat in chats.list(there)] == [other.id]
+    assert chats.search(there, "tiles") == ()
+    with pytest.raises(errors.Refused):
+        chats.get(there, mine.id)
+    with pytest.raises(errors.PerdureError):
+        chats.resume(there, "Plan")
+    # Whichever of them begins anew, the other's stays where it is.
+    assert chats.reset(here).follows == mine.id
+    assert chats.peek(there) == chats.store.get_chat(other.id)
+    newer = chats.reset(there)
+    assert (newer.follows, newer.notice) == (other.id, None)
+    assert chats.resume(there, other.id).id == other.id
+    assert chats.resume(here, "Plan").id == mine.id
+    assert len(chats.list(here)) == len(chats.list(there)) == 2
+
+
+@pytest.mark.parametrize("first", ["T1", None])
+def test_a_scope_that_is_told_only_sometimes_locks_nobody_out(make: Make, first: str | None) -> None:
+    chats = make()
+    told, untold = channel("T1"), channel(None)
+    begun = chats.open(replace(told, scope_id=first))
+    chats.append(begun.id, a_turn("tiles"))
+    for source in (untold, told, untold):
+        assert chats.open(source).id == begun.id
+        assert chats.get(source, begun.id).id == begun.id
+        assert [chat.id for chat in chats.list(source)] == [begun.id]
+        assert [found.chat for found in chats.search(source, "tiles")] == [begun.id]
+    second = chats.reset(untold)
+    for source in (told, untold):
+        assert chats.resume(source, begun.id).id == begun.id
+        assert chats.resume(source, second.id).id == second.id
+    # It is known by now where it is.
+    assert chats.open(channel("T2")).id not in {begun.id, second.id}
+    with pytest.raises(errors.Refused):
+        chats.get(channel("T2"), begun.id)
+    with pytest.raises(errors.Refused):
+        chats.get(channel(None, user="U2"), begun.id)
+
+
+def whatsapp(who: str, *, chat: str | None = None, **changes: object) -> Source:
+    return replace(Source(platform="whatsapp", chat_id=chat or who, user_id=who), **changes)
+
+
+FORMS = [NUMBER, f"+{NUMBER}", f"{NUMBER}@s.whatsapp.net", f"{NUMBER}:3@s.whatsapp.net", LID, "998877665544332:7@lid"]
+
+
+@pytest.mark.parametrize("first", FORMS)
+def test_a_person_owns_their_chats_by_every_id(make: Make, first: str) -> None:
+    chats = make(MATCHED)
+    begun = chats.open(whatsapp(first))
+    chats.append(begun.id, a_turn("tiles"))
+    chats.set_title(whatsapp(first), begun.id, "Plan")
+    for form in FORMS:
+        source = whatsapp(form)
+        assert chats.open(source).id == begun.id
+        assert chats.get(source, begun.id).id == begun.id
+        assert [chat.id for chat in chats.list(source)] == [begun.id]
+        assert [found.chat for found in chats.search(source, "tiles")] == [begun.id]
+        assert chats.find(source, "Plan").id == begun.id
+    # Where to answer stays as it was told.
+    assert chats.store.get_chat(begun.id).source.chat_id == first
+    titled = chats.reset(whatsapp(LID))
+    with pytest.raises(errors.TitleTaken):
+        chats.set_title(whatsapp(NUMBER), titled.id, "Plan")
+
+
+def test_a_person_in_a_group_is_one_by_every_id_and_has_been_before_it_was_known(make: Make) -> None:
+    group = {"chat": "9@g.us", "chat_type": "group"}
+    begun = make().open(whatsapp(LID, **group))
+    late = make(MATCHED)
+    assert late.get(whatsapp(NUMBER, **group), begun.id).id == begun.id
+    assert late.resume(whatsapp(f"{NUMBER}@c.us", **group), begun.id).id == begun.id
+    assert late.open(whatsapp(NUMBER, **group)).id == begun.id
+
+
+def test_a_lid_nobody_has_matched_is_not_the_number_with_its_digits(make: Make) -> None:
+    number, lid = whatsapp("998877665544332"), whatsapp(LID)
+    for chats in (make(), make(Aliases({"112233445566778@lid": NUMBER}))):
+        begun = chats.open(number)
+        assert chats.open(lid).id != begun.id
+        for stranger in (lid, whatsapp(LID, chat="998877665544332"), whatsapp("998877665544332", chat=LID)):
+            with pytest.raises(errors.Refused):
+                chats.get(stranger, begun.id)
+            assert begun.id not in {chat.id for chat in chats.list(stranger)}
+
+
+def test_what_was_granted_to_a_person_is_granted_by_every_id(make: Make) -> None:
+    chats = make(MATCHED)
+    begun = chats.open(whatsapp("4915112345"))
+    chats.grant(whatsapp("4915112345"), begun.id, whatsapp(LID))
+    for form in FORMS:
+        assert chats.get(whatsapp(form), begun.id).id == begun.id
+    chats.revoke(whatsapp("4915112345@c.us"), begun.id, whatsapp(NUMBER))
+    for form in FORMS:
+        with pytest.raises(errors.Refused):
+            chats.get(whatsapp(form), begun.id)
+
+
+def test_platforms_that_are_set_are_platforms_wherever_chats_are_opened(threaded: Store) -> None:
+    name = f"gopher-{threaded.driver.dialect}"
+    with pytest.raises(errors.UsageError):
+        platform_from(name)
+    register_platform("usenet", personal_ids=True)
+    Chats(threaded.chats, Config(chats=ChatsConfig(platforms=(name, "usenet"))), Clock())
+    assert platform_from(name.title()) == name
+    # What a gateway has said of one stays.
+    assert has_personal_ids("usenet")
