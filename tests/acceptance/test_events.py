@@ -12,7 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from perdure.chats.service import Chats
+from perdure.host.clock import now
 from perdure.host.places import store_url
+from perdure.model.chat import Source, Turn
+from perdure.model.config import Config
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.run import Run
 from perdure.store import open_store
@@ -147,3 +151,54 @@ def test_a_follower_goes_from_the_store_to_the_daemon_and_back_and_misses_nothin
     assert {"daemon_started", "daemon_stopped"} <= set(kinds)
     documented = documented_events()
     assert [(row["kind"], name) for row in rows for name in row["data"] if name not in documented[row["kind"]]] == []
+
+
+def talk(count: int) -> str:
+    """Let something be said in a chat, as a gateway does it: with the same store, and without asking anybody."""
+    store = open_store(store_url(os.environ, state_dir()), state_dir=state_dir(), threads=True)
+    try:
+        chats = Chats(store.chats, Config(), now)
+        source = Source(platform="telegram", chat_id="5", user_id="7")
+        id = chats.reset(source).id
+        for number in range(count):
+            chats.append(id, Turn(position=0, role="user", content=f"confidential {number}", at=now()))
+        chats.set_title(source, id, f"Roof {id}")
+        return id
+    finally:
+        store.close()
+
+
+def test_whoever_follows_the_daemon_hears_of_chats_in_order_with_its_own(perdure: Perdure, tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w")
+    with watching(perdure) as daemon, following(perdure, "--json", "--after", "0") as follower:
+        # More at once than may wait for one who follows.
+        first = talk(1500)
+        tmux.run("new-session", "-d", "-s", "more", "-n", "w")
+        daemon.await_run("more:0.0")
+        second = talk(2)
+        rows = [follower.row()]
+        while rows[-1]["kind"] != "chat_titled" or rows[-1]["data"]["chat"] != second:
+            rows.append(follower.row())
+        assert follower.process.poll() is None
+        assert "confidential" not in daemon.log
+    assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
+    said = [row["data"] for row in rows if row["kind"] == "chat_said"]
+    assert said == [
+        {"chat": chat, "first": place, "last": place}
+        for chat, count in ((first, 1500), (second, 2))
+        for place in range(1, count + 1)
+    ]
+    assert "run_created" in [row["kind"] for row in rows]
+    assert "confidential" not in str(rows)
+    documented = documented_events()
+    assert [(row["kind"], name) for row in rows for name in row["data"] if name not in documented[row["kind"]]] == []
+
+
+def test_without_a_daemon_chats_are_followed_too(perdure: Perdure) -> None:
+    with following(perdure, "--json", "--after", "0", "--kind", "chat_opened", "--kind", "chat_said") as follower:
+        assert "No daemon is at work" in follower.complaint()
+        id = talk(1)
+        assert [(row["kind"], row["data"]["chat"]) for row in (follower.row(), follower.row())] == [
+            ("chat_opened", id),
+            ("chat_said", id),
+        ]

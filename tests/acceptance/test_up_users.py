@@ -15,6 +15,7 @@ from perdure.model.event import EventKind
 from tests.acceptance import accounts
 from tests.acceptance.guests import Guest, Machine, interpreter
 from tests.acceptance.kit import NOBODY, configure, run_unprivileged, sentence
+from tests.acceptance.test_events import talk
 from tests.acceptance.watching import Watching, watching
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
@@ -99,6 +100,8 @@ def test_everybody_is_told_what_is_theirs(machine: Machine, tmux: TmuxServer) ->
         ids = {run.place.session: run.id for run in watcher.runs()}
 
         _open_doors(machine)
+        talk(1)
+        assert watcher.events(0, EventKind.CHAT_SAID)
         for guest, own, other in ((ann, "anns", "bobs"), (bob, "bobs", "anns")):
             answer = _asked_by(machine, guest.uid, do="runs", over=True)
             assert [run["place"]["session"] for run in answer["ok"]] == [own]
@@ -110,6 +113,8 @@ def test_everybody_is_told_what_is_theirs(machine: Machine, tmux: TmuxServer) ->
             assert {each["event"]["run"] for each in events if each["event"].get("run")} == {ids[own]}
             servers = {each["event"]["server"] for each in events if each["event"].get("server")}
             assert all(f"/{guest.uid}/" in server for server in servers)
+            # Chats are whose store they are in.
+            assert not [each for each in events if each["event"]["kind"].startswith("chat_")]
 
 
 def test_a_guest_who_comes_later_is_noticed(machine: Machine) -> None:

@@ -52,11 +52,7 @@ class Answers:
 
     async def read_events(self, asked: protocol.Events) -> Sequence[StoredEvent]:
         """Return the first stored events a request is about."""
-        return await self._daemon.in_order(
-            lambda rounds: rounds.world.store.read_events(
-                after=asked.after, limit=asked.limit, run=asked.run, kinds=asked.kinds
-            )
-        )
+        return await self._daemon.in_order(lambda rounds: rounds.telling.read(rounds.world.store, asked))
 
     def _status(self, rounds: Rounds) -> dict[str, Any]:
         servers, panes, agents = rounds.counts()

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from perdure.daemon.rounds import Rounds
 from perdure.daemon.stimuli import Gone, Key, Round, Stimuli, What
+from perdure.daemon.telling import Publish
 from perdure.daemon.world import World
 from perdure.errors import PerdureError, Refused
 from perdure.host.child import run_aside
@@ -36,6 +37,8 @@ OURS = 1
 HUSH = 0.04
 #: How often everything is looked at where the machine tells nothing by itself.
 POLL = 1.0
+#: How often it is seen whether others have written something down, for those who follow what happens.
+OTHERS = 0.5
 #: How long the last round may take when the daemon is told to end, until it is said.
 DRAIN = 10.0
 #: How long nothing is tried after rounds have failed, at most.
@@ -70,6 +73,10 @@ class Daemon:
         self._resting: dict[Key, int] = {}
         self._next_at: float | None = None
         self._polled_at = 0.0
+        #: Whether anybody followed what happens when it was last seen what others have written down, and when that was.
+        self._is_followed = False
+        self._is_hearing = False
+        self._heard_at = 0.0
         self._needs_terminals = False
         #: Servers that died and are brought back one after the other.
         self._fallen: list[Server] = []
@@ -96,10 +103,10 @@ class Daemon:
         loop.add_signal_handler(signal.SIGHUP, self._ask_to_reload)
         self._watch = watch()
 
-        def publish(events: Sequence[StoredEvent]) -> None:
+        def publish(events: Sequence[StoredEvent], has_more: bool) -> None:
             # From the thread that has stored them, so that they are published in this order, and also when nobody
             # waits any more for what they came of.
-            loop.call_soon_threadsafe(self._publish, events)
+            loop.call_soon_threadsafe(self._publish, events, has_more)
 
         try:
             first = await loop.run_in_executor(self._worker, self._begin, publish)
@@ -120,6 +127,7 @@ class Daemon:
                 with suppress(asyncio.CancelledError):
                     await listening
         finally:
+            self._stopping = True
             await loop.run_in_executor(self._worker, self._close)
             self._worker.shutdown(wait=True)
             self._detach(loop)
@@ -132,7 +140,7 @@ class Daemon:
 
     # In the thread of the rounds
 
-    def _begin(self, publish: Callable[[Sequence[StoredEvent]], None]) -> Round:
+    def _begin(self, publish: Publish) -> Round:
         world = self._open_world()
         self._rounds = Rounds(world, publish)
         try:
@@ -152,13 +160,41 @@ class Daemon:
         finally:
             self.rounds.record()
 
+    def _heard(self, is_followed: bool) -> None:
+        telling = self.rounds.telling
+        if is_followed:
+            telling.others(self.rounds.world.store)
+        else:
+            telling.rest()
+
     # In the loop
 
-    def _publish(self, events: Sequence[StoredEvent]) -> None:
+    def _publish(self, events: Sequence[StoredEvent], has_more: bool) -> None:
+        if has_more:
+            self.feed.fall_behind()
         for event in events:
             self.feed.publish(event)
-            what = event.event
-            log.info("%d %s %s", event.seq, what.kind, what.run or what.server or "")
+
+    def _hear_of_others(self) -> None:
+        """See whether others have written something down, as long as somebody follows what happens."""
+        loop = asyncio.get_running_loop()
+        is_followed = bool(len(self.feed))
+        is_known = self._is_followed == is_followed
+        if (
+            self._stopping
+            or self._is_hearing
+            or loop.time() < self._heard_at + OTHERS
+            or (is_known and not is_followed)
+        ):
+            return
+        self._heard_at = loop.time()
+        self._is_followed, self._is_hearing = is_followed, True
+        loop.run_in_executor(self._worker, self._heard, is_followed).add_done_callback(self._has_heard)
+
+    def _has_heard(self, done: asyncio.Future[None]) -> None:
+        self._is_hearing = False
+        if not done.cancelled() and (error := done.exception()) is not None:
+            log.error("what others have written down was not seen: %s", error)
 
     def _attach(self, loop: asyncio.AbstractEventLoop) -> None:
         self._listen()
@@ -215,6 +251,7 @@ class Daemon:
             self._polled_at = loop.time()
             self._noticed.polled.update(self._watch.unwatched)
             self._wake.set()
+        self._hear_of_others()
         loop.call_later(PULSE, self._pulse)
 
     def _count(self) -> None:

@@ -81,7 +81,7 @@ class _Desk:
         self.feed = feed
         self.read = read
         self.limits = limits
-        self._me = me
+        self.me = me
         self._guests: set[asyncio.Task[None]] = set()
         #: Those of them that follow what happens.
         self.followers: set[asyncio.Task[None]] = set()
@@ -131,7 +131,7 @@ class _Desk:
 
     def _objection(self, uid: int | None) -> PerdureError | None:
         """Return why this one may not come in, None when they may."""
-        if uid is None or (uid not in (ROOT, self._me) and self._me != ROOT):
+        if uid is None or (uid not in (ROOT, self.me) and self.me != ROOT):
             return Refused("This daemon is another user's.")
         if len(self._guests) > self.limits.connections:
             return Refused(f"{self.limits.connections} are connected already; try again.")
@@ -227,7 +227,7 @@ class _Guest:
         def is_wanted(stored: StoredEvent) -> bool:
             event = stored.event
             return (
-                is_event_for(event, self._uid)
+                is_event_for(event, self._uid, owner=self._desk.me)
                 and request.run in (None, event.run)
                 and (not request.kinds or event.kind in request.kinds)
             )

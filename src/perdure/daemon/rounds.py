@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -12,6 +12,7 @@ from perdure.daemon.keeping import Keeping
 from perdure.daemon.known_servers import FOLLOW_UPS, OUTLINE_GAP, OVERLOADED_AFTER, RETRY, Known
 from perdure.daemon.seeing import Tenant, settled
 from perdure.daemon.stimuli import Gone, Key, Round, Stimuli, What
+from perdure.daemon.telling import Publish, Telling
 from perdure.daemon.thinking import Thinking
 from perdure.daemon.watched import Programs, paths_of
 from perdure.daemon.world import World
@@ -21,7 +22,7 @@ from perdure.host.exits import Exit
 from perdure.host.processes import is_alive, read_entry
 from perdure.live.lifetimes import AT_START, NOTICED
 from perdure.live.supervise import Supervisor
-from perdure.model.event import Event, EventKind, StoredEvent
+from perdure.model.event import Event, EventKind
 from perdure.model.observation import Ended, Ending
 from perdure.model.run import Health, Program, Run, RunState
 from perdure.model.server import Server, ServerProcess
@@ -52,10 +53,10 @@ _STIRRING = frozenset({EventKind.STATE_CHANGED, EventKind.IDENTITY_CHANGED, Even
 class Rounds:
     """The daemon's work. `begin` first, then `round` as often as it asks for, then `end`."""
 
-    def __init__(self, world: World, publish: Callable[[Sequence[StoredEvent]], None]) -> None:
+    def __init__(self, world: World, publish: Publish) -> None:
         self._keeping = Keeping(world)
-        #: Told of every event as soon as it is stored, in order.
-        self._publish = publish
+        #: Tells of every event as soon as it is stored, in order.
+        self.telling = Telling(publish)
         self.supervisor = Supervisor()
         self._servers: dict[str, Known] = {}
         self._tenants: dict[str, Tenant] = {}
@@ -167,10 +168,10 @@ class Rounds:
         stored = self._keeping.record(self.supervisor, at, at_once=last)
         if stored is None:
             # All but the thoughts, which are only worth something now.
-            self._publish(self._thinking.not_recorded(at))
+            self.telling.unstored(self._thinking.not_recorded(at))
         elif stored:
             self._thinking.recorded()
-            self._publish(stored)
+            self.telling.own(stored)
 
     def _think(self, at: float) -> None:
         """Think about those who have stirred, once they are quiet."""

@@ -2,7 +2,7 @@
 
 A subscriber begins behind a number. What was stored behind it comes first, page by page, and then what is published. An
 event is stored before it is published, so a subscriber that is still reading the store loses nothing by not being handed
-what is new: a later page has it. One that has caught up and then does not keep pace is dropped, with a mark of how far
+what is new: a later page has it. What others have stored is not published: whoever follows is told to read on. One that has caught up and then does not keep pace is dropped, with a mark of how far
 it came. Whoever publishes never waits.
 """
 
@@ -57,6 +57,12 @@ class Mailbox:
             self._missed = True
         else:
             self.is_dropped = True
+
+    def fall_behind(self) -> None:
+        """Have the store read before anything else follows: there is more in it than was published."""
+        self.is_behind = True
+        # Also where it is being read at this moment.
+        self._missed = True
 
     def read_begins(self) -> int:
         """Return the number to read behind, once nothing is left to take. What was published by now the store will tell."""
@@ -138,6 +144,12 @@ class Subscription:
         self._woken.set()
         return not self._mailbox.is_dropped
 
+    def fall_behind(self) -> None:
+        """Have it read the store; one that only listens has nothing to read."""
+        if self._read is not _nothing:
+            self._mailbox.fall_behind()
+            self._woken.set()
+
     def wake(self) -> None:
         """Have it notice that the feed has closed."""
         self._woken.set()
@@ -163,6 +175,11 @@ class Feed:
         for each in list(self._subscriptions):
             if not each.offer(event):
                 self.leave(each)
+
+    def fall_behind(self) -> None:
+        """Have everybody who follows the store read on in it: others have stored what is published nowhere. Never waits."""
+        for each in list(self._subscriptions):
+            each.fall_behind()
 
     def subscribe(self, after: int, read: Read, wants: Wants = everything) -> Subscription:
         """Listen from now on, to what is stored behind `after` and then to what is published.

@@ -17,6 +17,7 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("record"), st.integers(1, 4)),
         st.tuples(st.just("publish"), st.integers(1, 4)),
+        st.tuples(st.just("others_record"), st.integers(1, 4)),
         st.tuples(st.just("ask"), st.integers(1, 3)),
         st.tuples(st.just("tell"), st.just(0)),
         st.tuples(st.just("take"), st.integers(1, 4)),
@@ -52,6 +53,13 @@ class Play:
         for event in self.stored[self.published : self.published + count]:
             self.mailbox.offer(event)
         self.published = min(self.published + count, len(self.stored))
+
+    def others_record(self, count: int) -> None:
+        """Somebody else writes events down: all that is published then is that there are some."""
+        self.publish(1 << 20)
+        self.record(count)
+        self.published = len(self.stored)
+        self.mailbox.fall_behind()
 
     def ask(self, limit: int) -> None:
         """Begin to read the store: what is there at this moment is what will come back."""
@@ -165,6 +173,24 @@ def test_stored_events_come_first_and_then_those_of_the_moment() -> None:
         for after, reader in enumerate(readers):
             assert reader.result() == list(range(after + 1, 11))
         assert len(feed) == 0
+
+    asyncio.run(play())
+
+
+def test_what_others_have_stored_is_read_and_nobody_is_dropped_for_it() -> None:
+    async def play() -> None:
+        feed, stored = Feed(most=2), [an_event(1)]
+        with feed.listen() as listener, feed.subscribe(0, _reading(stored, 3)) as events:
+            assert await anext(events) == an_event(1)
+            stored.extend(an_event(number) for number in range(2, 9))
+            feed.fall_behind()
+            # Our own, behind those of others.
+            stored.append(an_event(9))
+            feed.publish(an_event(9))
+            assert [await anext(events) for _ in range(8)] == [an_event(number) for number in range(2, 10)]
+            # Whoever only listens reads nothing, and misses nothing of what is published.
+            assert await anext(listener) == an_event(9)
+            assert len(feed) == 2
 
     asyncio.run(play())
 
