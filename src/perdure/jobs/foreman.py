@@ -29,6 +29,7 @@ from perdure.jobs.answering import admit, answer, listen
 from perdure.jobs.kin import adopt_orphans
 from perdure.jobs.launching import Hand
 from perdure.jobs.plain import signal
+from perdure.jobs.slimming import spare_ranges
 from perdure.jobs.supervisor import Post, look_after
 
 _SOCKET, _LOCK = b"foreman", b"foreman.lock"
@@ -90,6 +91,7 @@ class Foreman:
         # What it takes is loaded here, once for all of them; and what a supervisor leaves behind that was killed has
         # somebody to reap it.
         adopt_orphans()
+        self._spare = spare_ranges()
         # By the one we are told what became of who stood by, by the end of the other that one is told of ours.
         self._told, self._tell = os.pipe()
         self._life, self._alive = os.pipe()
@@ -149,7 +151,7 @@ class Foreman:
                 os.close(handle)
             listener = self._listener.fileno()
             hand = Hand(self._directory, [listener, self._tell, self._life])
-            post = Post(self._boot, hand, self._tell)
+            post = Post(self._boot, hand, self._tell, self._spare)
             poll = select.poll()
             for handle in (listener, self._life):
                 poll.register(handle, select.POLLIN)

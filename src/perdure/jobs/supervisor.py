@@ -20,6 +20,7 @@ from perdure.jobs.answering import Request, admit, answer, listen
 from perdure.jobs.keeping import Keeper
 from perdure.jobs.orders import Sheet, read
 from perdure.jobs.plain import signal
+from perdure.jobs.slimming import forget
 
 #: As much is read at once, and as much by one who prints a lot.
 _LITTLE, _MUCH = 1 << 16, 1 << 18
@@ -42,11 +43,11 @@ _ENDED, _RESERVE = b"ended.json", b"ended.json.new"
 class Post:
     """What can be made ready before there is a job: the process that becomes its command, and who we are."""
 
-    __slots__ = ("_relieve", "boot", "hand", "started")
+    __slots__ = ("_relieve", "boot", "hand", "spare", "started")
 
-    def __init__(self, boot: bytes, hand: launching.Hand, relieve: int) -> None:
-        """`relieve` is where somebody is told that we are no longer ready."""
-        self.boot, self.hand, self._relieve = boot, hand, relieve
+    def __init__(self, boot: bytes, hand: launching.Hand, relieve: int, spare: list[tuple[int, int]]) -> None:
+        """`relieve` is where somebody is told that we are no longer ready; `spare` is memory to be given back."""
+        self.boot, self.hand, self.spare, self._relieve = boot, hand, spare, relieve
         own = kin.read_line(os.getpid())
         self.started = own.started if own else 0
         kin.adopt_orphans()
@@ -80,6 +81,7 @@ def look_after(directory: bytes, id: bytes, caller: int, post: Post) -> None:
     supervisor.settle()
     post.leave()
     answer(caller, b"began" if supervisor.succeed() else b"ended")
+    forget(post.spare)
     supervisor.run()
 
 
