@@ -27,5 +27,5 @@ def is_event_for(event: Event, uid: int, *, owner: int) -> bool:
         return event.kind in _EVERYBODYS or uid == owner
     # A server's key is HOST/UID and the path of its socket, which begins with a slash.
     _, _, rest = event.server.partition("/")
-    owner, _, _ = rest.partition("/")
-    return owner == str(uid)
+    its, _, _ = rest.partition("/")
+    return its == str(uid)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from perdure import errors
 from perdure.chats.service import Chats
 from perdure.chats.source import has_personal_ids, platform_from, register_platform
-from perdure.chats.whatsapp import Aliases
+from perdure.chats.whatsapp import NO_ALIASES, Aliases
 from perdure.model.chat import Source
 from perdure.model.config import ChatKeysConfig, ChatsConfig, Config
 from perdure.store.store import Store
@@ -26,9 +26,9 @@ MATCHED = Aliases({LID: NUMBER})
 def make(threaded: Store) -> Make:
     """Makes the service of a gateway."""
 
-    def made(aliases: Aliases | None = None, *, keys: ChatKeysConfig | None = None) -> Chats:
+    def made(aliases: Aliases = NO_ALIASES, *, keys: ChatKeysConfig | None = None) -> Chats:
         config = Config(chats=ChatsConfig(keys=keys or ChatKeysConfig()))
-        return Chats(threaded.chats, config, Clock(), **({} if aliases is None else {"aliases": aliases}))
+        return Chats(threaded.chats, config, Clock(), aliases=aliases)
 
     return made
 
