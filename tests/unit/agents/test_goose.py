@@ -126,12 +126,21 @@ def test_the_session_it_was_told_to_resume_is_certain(host: DirectoryHost) -> No
         assert (found.conversation, found.evidence, found.certain) == ("20261115_1", Evidence.ARGV, True)
 
 
-def test_what_was_written_since_speaks_against_it_unless_its_own_log_is_silent(host: DirectoryHost) -> None:
-    keep(host, session("20261115_1", began="08:00:00"), session("20261115_2"))
-    argv = ("session", "-r", "--session-id", "20261115_1")
+def test_what_was_written_since_speaks_against_a_name_unless_its_own_log_is_silent(host: DirectoryHost) -> None:
+    keep(host, session("20261115_1", began="08:00:00", name="mine"), session("20261115_2"))
+    argv = ("session", "-r", "--name", "mine")
     assert everything(host, *argv) == ["20261115_1", "20261115_2", None]
     hold_log(host, BEGAN)
     assert everything(host, *argv) == ["20261115_1", None]
+
+
+def test_nothing_speaks_against_an_id_because_goose_stays_where_it_began(host: DirectoryHost) -> None:
+    """Two that a restore starts in one directory and in the same second share a log, and are told apart all the same."""
+    keep(host, session("20261115_1", began="08:00:00"), session("20261115_2", began="08:00:00"))
+    hold_log(host, BEGAN, BEGAN, said("20261115_2"), said("20261115_1"))
+    for mine in ("20261115_1", "20261115_2"):
+        claims = GOOSE.identify(Seen(process("goose", "session", "-r", "--session-id", mine)), host)
+        assert [(each.conversation, each.certain) for each in claims] == [(mine, True), (None, False)]
 
 
 def test_a_session_nobody_knows_is_doubtful(host: DirectoryHost) -> None:

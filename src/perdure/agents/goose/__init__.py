@@ -204,8 +204,10 @@ class _Search:
             self._case.note("the command line names no session")
             return self._case.closed(self._case.guesses(self._begun()))
         found = self._find(named)
-        # A log of its own that tells of no session: nothing was said since it started, so it cannot have gone on.
-        others = [] if alone else [each for each in self._candidates(self._touched()) if each[1] != named]
+        # No command of goose leads to another session, so one that was named by its id is the one; a name may have gone on
+        # to another since. A log of its own that tells of no session: nothing was said since it started.
+        stays = alone or "--name" not in self._options
+        others = [] if stays else [each for each in self._candidates(self._touched()) if each[1] != named]
         written = found.updated_at if found else None
         return self._case.closed(self._case.launched(named, others, lost=not (found and sure), written_at=written))
 
