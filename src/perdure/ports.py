@@ -94,6 +94,10 @@ class Sighting(Protocol):
     def server(self) -> Server:
         """The tmux server the pane is on."""
 
+    @property
+    def at(self) -> datetime | None:
+        """When it was seen; None when that is not known, or is not now."""
+
 
 @runtime_checkable
 class AgentAdapter(Protocol):

@@ -52,6 +52,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     title: str
     process: Process
     tree: tuple[Process, ...]
+    at: datetime | None = None
 
 
 #: Agent, profile and conversation: a copied profile has conversations of the same ids that are others.
@@ -150,7 +151,14 @@ def _look(capture: Capture, pane: Pane, host: HostView, known: Roster | None) ->
     if found is None:
         return None
     adapter, process = found
-    seen = Seen(server=capture.server, pane=pane.id, title=details.title, process=process, tree=details.processes)
+    seen = Seen(
+        server=capture.server,
+        pane=pane.id,
+        title=details.title,
+        process=process,
+        tree=details.processes,
+        at=capture.taken_at,
+    )
     try:
         identities = adapter.identify(seen, host)
     except Exception:

@@ -106,10 +106,11 @@ class DirectoryHost:
 class Seen:
     """`ports.Sighting` of one process."""
 
-    def __init__(self, process: Process, *below: Process, title: str = "") -> None:
+    def __init__(self, process: Process, *below: Process, title: str = "", at: datetime | None = None) -> None:
         self.process = process
         self.tree = (process, *below)
         self.title = title
+        self.at = at
         self.pane = "%0"
         self.server = Server(host="box", user="dev", uid=1000, socket="/tmp/tmux-1000/default")
 

@@ -134,7 +134,7 @@ def test_a_title_that_was_taken_back_says_nothing_against_what_was_known(host: D
     """The program ends, which takes it some seconds. A registry that is not certain would shake every memory."""
     keep(host, A, "hello one")
     log(host, event(A))
-    found = identify(host, title="")
+    found = CLINE.identify(Seen(process("cline", exe=EXE), title="", at=STARTED), host)
     assert (told(found[0]), found[-1].left) == ((A, Evidence.GUESS, False), ())
     memory = Memory(identity=identify(host, title="> hello one")[0], at=STARTED)
     kept = remembered(memory, found, held=())

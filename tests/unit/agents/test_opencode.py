@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import msgspec
 import pytest
@@ -120,6 +121,29 @@ def test_on_the_first_page_whatever_has_a_title_was_left_if_it_was_ever_shown(ho
     keep(host, row(A, "First"), row(B, "Second", updated=BEFORE), row("ses_dddddddddddddddddddddddddd", NAMELESS))
     claims = OPENCODE.identify(Seen(process("opencode"), title="OpenCode"), host)
     assert claims[-1].left == (A, B)
+
+
+def claims(host: DirectoryHost, title: str, seconds: float) -> list[tuple[str | None, Evidence | None, bool]]:
+    """What is known some seconds after the process has started."""
+    seen = Seen(process("opencode"), title=title, at=STARTED + timedelta(seconds=seconds))
+    return [(each.conversation, each.evidence, each.certain) for each in OPENCODE.identify(seen, host)[:-1]]
+
+
+@pytest.mark.parametrize("hooked", [True, False])
+def test_a_title_is_in_the_database_before_it_is_in_sight(host: DirectoryHost, hooked: bool) -> None:
+    """Nothing was left in that moment, and nothing of what is known is shaken by it."""
+    keep(host, row(A, "First"))
+    record(host, *([A] if hooked else []))
+    assert claims(host, "OpenCode", LATER + 0.2) == [(A, Evidence.GUESS, False)]
+    assert claims(host, "OpenCode", LATER + 60) == []
+
+
+def test_a_title_that_was_taken_back_says_nothing_against_what_was_known(host: DirectoryHost) -> None:
+    """The program ends. A record that is not certain would shake every memory."""
+    keep(host, row(A, "First"))
+    record(host, A)
+    assert claims(host, "", LATER + 60) == [(A, Evidence.GUESS, False)]
+    assert claims(host, "box", LATER + 60) == [(A, Evidence.HOOK, False)]
 
 
 def test_not_even_that_of_the_command_line(host: DirectoryHost) -> None:

@@ -175,6 +175,8 @@ class _Search:
         self._cline = cline
         self._process = sighting.process
         self._title = sighting.title
+        #: It has taken its title back.
+        self._ends = sighting.title == "" and sighting.at is not None
         self._host = host
         self._options = cline.options(sighting.process)
         self._home = sessions.sessions_home(sighting.process, self._options, host)
@@ -209,7 +211,7 @@ class _Search:
     def _evidence(self, certain: bool) -> Evidence:
         """What the log or a session's file is worth: once the program has taken its title back, to end, no more than a
         guess that says nothing against what was known before."""
-        return Evidence.GUESS if self._title == "" and not certain else Evidence.REGISTRY
+        return Evidence.GUESS if self._ends and not certain else Evidence.REGISTRY
 
     def _why_not(self, entered: Entered) -> str | None:
         """Why the session the log names may not be the one in sight. The log hears of a new one with its first prompt."""

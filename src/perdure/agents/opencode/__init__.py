@@ -8,7 +8,7 @@ shown, so it is held against every other evidence, and where only one conversati
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from os.path import isabs, join
 from typing import Any
@@ -97,6 +97,8 @@ _CUT = "…"
 #: What a conversation is called until the model has found a title: `New session - 2026-11-15T08:42:19.010Z`.
 _NAMELESS = ("New session - ", "Child session - ")
 _STAMP = len("2026-11-15T08:42:19.010Z")
+#: A title is in the database this much before it is in sight, on a busy machine. Giving one is writing to it.
+_LATE = timedelta(seconds=3)
 
 
 class _Title(Enum):
@@ -106,6 +108,7 @@ class _Title(Enum):
     AGREES = "the title is this conversation's"
     UNKNOWN = "the title is no conversation's"
     OTHER = "the title is not this conversation's"
+    LATE = "the title is not this conversation's yet, which has just been given one"
 
 
 class _Shown(Struct, frozen=True, kw_only=True):
@@ -213,6 +216,9 @@ class _Search:
         self._host = host
         self._database = store.database(sighting.process, host)
         self._shown = _shown(sighting.title)
+        #: It has taken its title back: it is about to end.
+        self._ends = sighting.title == "" and sighting.at is not None
+        self._at = sighting.at
         self._records = host.hooks(opencode.name, sighting.process)
         self._case = Case(opencode.name, self._about, profile=store.profile(sighting.process, host))
 
@@ -229,6 +235,9 @@ class _Search:
         says = self._says(claim.conversation)
         if says is _Title.OTHER:
             return self._gone(claim.conversation)
+        if claim.certain and (says is _Title.LATE or (says is _Title.SILENT and self._ends)):
+            # That the title does not agree says nothing against what was known before.
+            return [self._case.claim(claim.conversation, Evidence.GUESS, certain=False, written_at=claim.written_at)]
         # Going to another conversation leaves no trace but in the title.
         certain = claim.certain and says is _Title.AGREES
         return [self._case.claim(claim.conversation, Evidence.HOOK, certain=certain, written_at=claim.written_at)]
@@ -254,7 +263,9 @@ class _Search:
         if says is _Title.OTHER:
             self._case.note("the command line names a conversation")
             return self._gone(conversation) if self._is_touched(session) else self._not_yet(conversation)
-        if says is _Title.UNKNOWN or (says is _Title.SILENT and session and not self._is_touched(session)):
+        if says in (_Title.UNKNOWN, _Title.LATE) or (
+            says is _Title.SILENT and session and not self._is_touched(session)
+        ):
             # Not as the command line's own evidence, of which a doubt is remembered: a viewer may be open just now, or
             # it has only just started and has not shown a title yet.
             return [self._case.claim(conversation, Evidence.GUESS, certain=False)]
@@ -287,10 +298,11 @@ class _Search:
         if not self._shown.text:
             self._case.note("the title is that of the first page, or of a conversation that has none yet")
             # Whatever has a title of its own is not what is shown, also where it was only looked at before.
-            self._case.left.update(each.id for each in self._everything() if not _is_nameless(each.title))
+            untitled = {each.id for each in self._everything() if _is_nameless(each.title) or self._is_late(each)}
+            self._case.left.update(each.id for each in self._everything() if each.id not in untitled)
             since = self._process.started_at
             begun = [each for each in self._touched() if each.created_at and each.created_at >= since]
-            return self._guesses([each for each in begun if _is_nameless(each.title)])
+            return self._guesses([each for each in begun if each.id in untitled])
         named = self._called()
         if not named:
             self._case.note("the title is no conversation's")
@@ -321,6 +333,8 @@ class _Search:
             if shown.text:
                 return _Title.UNKNOWN if len(self._called()) > 1 else _Title.AGREES
             return _Title.UNKNOWN if self._is_at_rest(session) else _Title.AGREES
+        if not shown.text and self._is_late(session):
+            return _Title.LATE
         named = self._called() if shown.text else [session]
         if conversation in (each.id for each in named) and shown.text:
             return _Title.AGREES  # one of its sub-agents is being looked at
@@ -336,6 +350,10 @@ class _Search:
         if shown is None or not shown.text:
             return shown is not None and _is_nameless(session.title)
         return session.title.startswith(shown.text) if shown.cut else session.title == shown.text
+
+    def _is_late(self, session: Session) -> bool:
+        """Whether it was written to so lately that its title may be newer than the one in sight."""
+        return bool(self._at and session.updated_at and self._at - session.updated_at < _LATE)
 
     def _is_at_rest(self, session: Session) -> bool:
         """Whether its first answer is there, and with it the title should be: without one it looks like the first page."""
