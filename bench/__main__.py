@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from types import FrameType
 
-from bench.measures import batch, bound, chats, clients, cold, hook, live, memory, restores, startup, warm
+from bench.measures import batch, bound, chats, clients, cold, hook, jobs, live, memory, restores, startup, warm
 from bench.report import report
-from bench.results import Case, Chats, Live, Results, this_machine, write
+from bench.results import Case, Chats, Jobs, Live, Results, this_machine, write
 from bench.sandbox import BenchFailed, Sandbox, sandbox
 from bench.servers import SHAPES, Server, Shape, serve
 from bench.targets import judge
 from bench.timing import Timing, interleave
 from bench.vacant import Vacant, vacate
 
-SAVES, LIVE, CHATS = PARTS = ("saves", "live", "chats")
+SAVES, LIVE, CHATS, JOBS = PARTS = ("saves", "live", "chats", "jobs")
 LATEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results", "latest.json")
 
 
@@ -46,6 +46,7 @@ def _measure(place: Sandbox, home: Mapping[str, str], args: argparse.Namespace) 
     cases = tuple([_case(place, shape, panes, args) for shape in shapes for panes in args.sizes])
     daemon = _live(place, args)
     gateway = _chats(place, home, args)
+    crew = _jobs(place, args)
     return Results(
         machine=machine,
         rounds=args.rounds,
@@ -54,7 +55,8 @@ def _measure(place: Sandbox, home: Mapping[str, str], args: argparse.Namespace) 
         cases=cases,
         live=daemon,
         chats=gateway,
-        verdicts=judge(cases, daemon, gateway),
+        jobs=crew,
+        verdicts=judge(cases, daemon, gateway, crew),
     )
 
 
@@ -78,6 +80,13 @@ def _live(place: Sandbox, args: argparse.Namespace) -> Live | None:
     if LIVE not in args.parts or not sys.platform.startswith("linux"):
         return None
     return live.measure(place, seconds=args.live_seconds, samples=args.live_samples, sizes=args.sizes, width=args.width)
+
+
+def _jobs(place: Sandbox, args: argparse.Namespace) -> Jobs | None:
+    """Measure jobs, which only Linux has."""
+    if JOBS not in args.parts or not sys.platform.startswith("linux"):
+        return None
+    return jobs.measure(place, rounds=args.rounds * 2, seconds=args.live_seconds / 2)
 
 
 def _chats(place: Sandbox, home: Mapping[str, str], args: argparse.Namespace) -> Chats | None:
@@ -107,7 +116,7 @@ def _restores(vacant: Vacant, rounds: int) -> dict[str, Timing]:
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench",
-        description="Measure saves, restores and the daemon on private tmux servers, and chats in stores of their own.",
+        description="Measure saves, restores and the daemon on private tmux servers, and chats and jobs by themselves.",
     )
     parser.add_argument("--rounds", type=_count, default=15, help="how often each thing is measured (15)")
     parser.add_argument("--restores", type=_count, default=7, metavar="ROUNDS", help="the same for each restore (7)")

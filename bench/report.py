@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bench import chat_report, live_report, targets
+from bench import chat_report, job_report, live_report, targets
 from bench.measures import batch, restores, startup
 from bench.measures.bound import LIST_PANES
 from bench.results import Case, Results
@@ -23,6 +23,8 @@ def report(results: Results) -> str:
         parts.append("\n".join(live_report.lines(results.live)))
     if results.chats is not None:
         parts.append("\n".join(chat_report.lines(results.chats)))
+    if results.jobs is not None:
+        parts.append("\n".join(job_report.lines(results.jobs)))
     parts.append(_foot(results))
     return "\n\n".join(parts)
 

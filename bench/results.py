@@ -13,6 +13,10 @@ from msgspec import Struct
 from bench.sandbox import run
 from bench.timing import Timing
 
+#: The same output kept without a job, and with one.
+CAT = "through a pipe, and `cat` to a file"
+KEPT = "as a job, to its end"
+
 
 class Machine(Struct, frozen=True, kw_only=True):
     """Where and when; the absolute numbers mean something together with this only."""
@@ -119,6 +123,25 @@ class Chats(Struct, frozen=True, kw_only=True):
         return next((line.timing for line in self.lines if (line.what, line.peer) == (what, peer)), None)
 
 
+class Jobs(Struct, frozen=True, kw_only=True):
+    """Everything measured of jobs."""
+
+    timings: Mapping[str, Timing]
+    #: Bytes a job printed whose time was taken.
+    printed: int
+    #: How many jobs did nothing, what they used of a core together, in hundredths, and what each held, in KiB: at most,
+    #: and on average when what several hold together is counted once.
+    crowd: int
+    idle: float
+    rss: int
+    pss: int
+
+    @property
+    def throughput(self) -> float:
+        """How much is kept while `cat` keeps 1."""
+        return self.timings[CAT].median / self.timings[KEPT].median
+
+
 class Verdict(Struct, frozen=True, kw_only=True):
     """Something with a target, and whether it was reached."""
 
@@ -148,6 +171,7 @@ class Results(Struct, frozen=True, kw_only=True):
     live: Live | None
     #: None where they were not measured.
     chats: Chats | None
+    jobs: Jobs | None
     verdicts: tuple[Verdict, ...]
 
 

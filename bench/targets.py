@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
-from bench.measures import chats, cold, delays, live, restores, warm
+from bench.measures import chats, cold, delays, jobs, live, restores, warm
 from bench.measures.batch import BATCH
 from bench.measures.bound import LIST_PANES
-from bench.results import Case, Chats, Live, Verdict
+from bench.results import CAT, KEPT, Case, Chats, Jobs, Live, Verdict
 from bench.timing import Timing
 
 #: Multiples of the lower bound, for servers of this many panes and more: below, starting Python is most of a save.
@@ -51,6 +51,14 @@ CROWDED = 1.25
 FOUND = 0.05
 #: What a process may hold in the end, or with many chats, of what it held at first, or with few.
 FLAT = 1.1
+
+JOB_STARTS = f"{jobs.WARM}: of {jobs.BARE}"
+JOB_THROUGHPUT = f"{KEPT}: of {CAT}"
+JOB_IDLE = f"{jobs.CROWD} idle jobs: % of a core"
+JOB_HELD = "a supervisor: MiB held"
+#: A job's first output and its whole output, as multiples of the times of a process without us; what idle ones use of a
+#: core, all together and in hundredths; and what looks after one holds, in MiB.
+OF_JOBS = {JOB_STARTS: 3.0, JOB_THROUGHPUT: 2.0, JOB_IDLE: 1.0, JOB_HELD: 6.0}
 
 
 def ratios(case: Case) -> Iterator[Verdict]:
@@ -148,7 +156,21 @@ def flat(found: Chats) -> Iterator[Verdict]:
         yield _of_chats(found, "all searches, 95 of 100: of hermes' time", ours.p95 / theirs.p95, 1.0)
 
 
-def judge(cases: Sequence[Case], daemon: Live | None, gateway: Chats | None) -> tuple[Verdict, ...]:
+def of_jobs(found: Jobs) -> dict[str, Verdict]:
+    """Judge what was measured of jobs."""
+    values = {
+        JOB_STARTS: found.timings[jobs.WARM].median / found.timings[jobs.BARE].median,
+        JOB_THROUGHPUT: 1 / found.throughput,
+        JOB_IDLE: found.idle,
+        JOB_HELD: found.rss / 1024,
+    }
+    return {
+        what: Verdict(shape="jobs", panes=0, what=what, value=value, limit=OF_JOBS[what])
+        for what, value in values.items()
+    }
+
+
+def judge(cases: Sequence[Case], daemon: Live | None, gateway: Chats | None, crew: Jobs | None) -> tuple[Verdict, ...]:
     """Return every verdict there is."""
     found = [verdict for case in cases for verdict in (*ratios(case), *clients(case))]
     found += [verdict for small, large in pairs(cases) for verdict in growth(small, large).values()]
@@ -156,6 +178,8 @@ def judge(cases: Sequence[Case], daemon: Live | None, gateway: Chats | None) -> 
         found += [*shares(daemon).values(), held(daemon), *told(daemon).values()]
     if gateway is not None:
         found += [*of_hermes(gateway).values(), *found_soon(gateway).values(), *flat(gateway)]
+    if crew is not None:
+        found += of_jobs(crew).values()
     return tuple(found)
 
 
