@@ -406,7 +406,12 @@ class ChatStore(Protocol):
         """
 
     def import_chat(
-        self, chat: Chat, turns: Sequence[Turn], *, next: int | None = None, change: Callable[[Chat], Chat] | None = None
+        self,
+        chat: Chat,
+        turns: Sequence[Turn],
+        *,
+        next: int | None = None,
+        change: Callable[[Chat], Chat] | None = None,
     ) -> Arrived:
         """Write down a chat that comes from elsewhere, and what was said in it, with what was taken back.
 
