@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bench import targets
 from bench.measures import jobs
-from bench.results import Jobs
+from bench.results import Jobs, Verdict
 from bench.targets import target_of
 
 
@@ -27,5 +27,5 @@ def lines(found: Jobs) -> Iterator[str]:
     yield f"  held by a supervisor: {told}   {target_of(judged[targets.JOB_HELD], ' MiB')}"
 
 
-def _told(judged: dict[str, targets.Verdict], what: str, unit: str) -> str:
+def _told(judged: dict[str, Verdict], what: str, unit: str) -> str:
     return f"{judged[what].value:.2f}{unit}   {target_of(judged[what], unit)}"

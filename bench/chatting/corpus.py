@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import accumulate, islice
 from typing import NamedTuple
 
-#: Changed whenever the same number of turns would be others: stores that were kept are then made anew.
-EDITION = 1
+#: Changed whenever a store of so many turns would be another: those that were kept are then made anew.
+EDITION = 2
 
 _SEED = 20
 _WORDS = 50_000

@@ -30,8 +30,8 @@ class Peer(Protocol):
     def begin(self, chats: int) -> None:
         """Begin chats, as many as that in all."""
 
-    def fill(self, turns: Iterable[Said], chats: int, long: int) -> None:
-        """Begin chats and spread turns over them, after so many in the first; all can be found afterwards."""
+    def fill(self, turns: Iterable[Said], count: int, chats: int, long: int) -> None:
+        """Begin chats and spread so many turns over them, after `long` in the first; all can be found afterwards."""
 
     def open(self, chat: int) -> None:
         """Find out which chat a message belongs to, and note that it was used."""
@@ -52,16 +52,14 @@ class Peer(Protocol):
         """How many turns there are."""
 
 
-def stretches(turns: Iterable[Said], chats: int, long: int) -> Iterator[tuple[int, list[Said]]]:
-    """Yield turns by the chat they go to: first the long one, then a few at a time to each of the others, in turn."""
+def stretches(turns: Iterable[Said], count: int, chats: int, long: int) -> Iterator[tuple[int, list[Said]]]:
+    """Yield turns by the chat they go to: first the long one, then the same number to each of the others."""
     rest = iter(turns)
-    while long > 0 and (some := list(islice(rest, min(long, _AT_ONCE)))):
-        yield 0, some
-        long -= len(some)
-    place = 0
-    while some := list(islice(rest, 20)):
-        place = place % (chats - 1) + 1
-        yield place, some
+    yield 0, list(islice(rest, long))
+    each = max(1, -(-(count - long) // (chats - 1)))
+    for chat in range(1, chats):
+        if some := list(islice(rest, each)):
+            yield chat, some
 
 
 class Bare:
@@ -81,7 +79,7 @@ class Bare:
     def begin(self, chats: int) -> None:
         pass
 
-    def fill(self, turns: Iterable[Said], chats: int, long: int) -> None:
+    def fill(self, turns: Iterable[Said], count: int, chats: int, long: int) -> None:
         raise NotImplementedError
 
     def open(self, chat: int) -> None:
@@ -132,11 +130,11 @@ class Perdure:
             self.open(number)
         self._store.driver.execute("PRAGMA synchronous = FULL")
 
-    def fill(self, turns: Iterable[Said], chats: int, long: int) -> None:
+    def fill(self, turns: Iterable[Said], count: int, chats: int, long: int) -> None:
         self.begin(chats)
         self._store.driver.execute("PRAGMA synchronous = OFF")
         at = datetime(2026, 1, 1, tzinfo=UTC)
-        for number, some in stretches(turns, chats, long):
+        for number, some in stretches(turns, count, chats, long):
             at += timedelta(seconds=7)
             made = [self._turn(position=0, role=each.role, content=each.text, at=at) for each in some]
             self._chats.append(self._id(number), *made)
@@ -225,7 +223,7 @@ class Hermes:
         self._connection.execute("COMMIT")
         self._store._save_entries()
 
-    def fill(self, turns: Iterable[Said], chats: int, long: int) -> None:
+    def fill(self, turns: Iterable[Said], count: int, chats: int, long: int) -> None:
         self.begin(chats)
         # Its triggers would do the same one by one. The index for languages without spaces, which no query of ours asks, stays empty.
         names = ("messages_fts_insert", "messages_fts_trigram_insert")
@@ -236,7 +234,7 @@ class Hermes:
         for name in names:
             self._connection.execute(f"DROP TRIGGER {name}")
         at = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
-        for number, some in stretches(turns, chats, long):
+        for number, some in stretches(turns, count, chats, long):
             at += 7
             self._connection.executemany(
                 "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, ?, ?, ?)",

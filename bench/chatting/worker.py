@@ -38,7 +38,7 @@ class Worker:
 
     def _fill(self, turns: int, chats: int, long: int) -> float:
         """So many turns in so many chats, the first of which has `long` of them, made as quickly as can be."""
-        return _timed(lambda: self._peer.fill(corpus.said(turns), chats, long))
+        return _timed(lambda: self._peer.fill(corpus.said(turns), turns, chats, long))
 
     def _append(self, chat: int, count: int) -> float:
         """Append turns to a chat, one after the other; the seconds for one."""

@@ -40,15 +40,18 @@ class Append:
 class Appends:
     """Commits the appends of all threads of a process, those that wait together in one transaction.
 
-    `commit` writes some of them, all or nothing, and notes in each its position, or the error that is its own.
+    `commit` writes some of them, all or nothing, and notes in each its position, or the error that is its own. Once it
+    is its turn to write, it may call `top_up`, so that those who came while it waited are written too.
     """
 
-    def __init__(self, commit: Callable[[Sequence[Append]], None]) -> None:
+    def __init__(self, commit: Callable[[list[Append]], None]) -> None:
         self._commit = commit
         self._guard = threading.Lock()
         self._waiting: list[Append] = []
         #: Whose thread writes, or was woken to.
         self._leader: Append | None = None
+        #: What the leader writes.
+        self._batch: list[Append] = []
         #: How many were written together the last time.
         self._usual = 1
 
@@ -67,6 +70,11 @@ class Appends:
             raise append.error
         return append.position
 
+    def top_up(self, batch: list[Append]) -> None:
+        """Add to what the leader writes those that wait by now; nothing to anything else."""
+        if batch is self._batch:
+            batch += self._taken(sum(each.size for each in batch))
+
     def _wait(self, append: Append) -> None:
         """Wait until it is written, or until it is its turn to lead those that came since."""
         try:
@@ -82,10 +90,11 @@ class Appends:
 
     def _lead(self) -> None:
         self._gather()
-        batch = self._next_batch()
+        batch = self._batch = self._taken(0)
         try:
             self._write(batch)
         finally:
+            self._usual = len(batch)
             for each in batch:
                 each.is_done = True
             with self._guard:
@@ -106,18 +115,17 @@ class Appends:
         if self._leader is not None:
             self._leader.turn_to_wake.release()
 
-    def _next_batch(self) -> list[Append]:
-        """Those that wait, as many as go into one transaction; whoever leads is the first of them."""
+    def _taken(self, size: int) -> list[Append]:
+        """Those that wait, as many as go into one transaction beside so many bytes; one at least where there are none."""
         with self._guard:
-            size, count = 0, 0
+            count = 0
             for each in self._waiting:
                 size += each.size
-                if count and size > _BYTES:
+                if size > each.size and size > _BYTES:
                     break
                 count += 1
-            batch, self._waiting = self._waiting[:count], self._waiting[count:]
-            self._usual = count
-        return batch
+            taken, self._waiting = self._waiting[:count], self._waiting[count:]
+        return taken
 
     def _write(self, batch: list[Append]) -> None:
         try:

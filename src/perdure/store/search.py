@@ -74,7 +74,7 @@ class Search(Turns):
             "role": None if role is None else plain(role),
             "since": _EVER if since is None else stamp(since),
             "until": _NEVER if until is None else stamp(until),
-            "query": asked.for_fts5 if self.driver.dialect == "sqlite" else asked.for_tsquery,
+            "query": self._query(asked, role),
         }
         self._whole_index()
         try:
@@ -85,6 +85,12 @@ class Search(Turns):
             self._whole_index()
             matches = self._matches(chat, sorted(reaches or ("",)), whose, which)
         return self._best(matches, terms, max(0, limit))
+
+    def _query(self, asked: words.Wanted, role: str | None) -> str:
+        if self.driver.dialect != "sqlite":
+            return asked.for_tsquery
+        # By the index, too: else every turn with those words would be looked at until some of the role are found.
+        return asked.for_fts5 if role is None else f'({asked.for_fts5}) AND "{words.mark_of(role)}"'
 
     def index_turns(self, limit: int = _AT_ONCE) -> bool:
         with self._indexing:
@@ -230,12 +236,15 @@ class Search(Turns):
             self.driver.execute_many(self._dialect("index_turn"), stretch.rows)
 
     def _words_of(self, chat: str, number: int, row: Row) -> dict[str, Value]:
-        text = ""
+        found = ""
         # One that cannot be read back is found by nothing.
         with suppress(*UNREADABLE):
-            text = text_of(turn_from(chat, number, row))
-        make = words.for_fts5 if self.driver.dialect == "sqlite" else words.for_tsvector
-        return {"id": row[0], "words": make(text)}
+            turn = turn_from(chat, number, row)
+            if self.driver.dialect == "sqlite":
+                found = f"{words.for_fts5(text_of(turn))} {words.mark_of(turn.role)}"
+            else:
+                found = words.for_tsvector(text_of(turn))
+        return {"id": row[0], "words": found}
 
     def _dialect(self, name: str) -> str:
         return self.sql[f"{name}_{self.driver.dialect}"]

@@ -200,10 +200,11 @@ class Turns:
         spot = Spot(number, next, self.count(number), touched_at)
         self.driver.execute_many(self.sql["put_place"], [asdict(spot)])
 
-    def _commit(self, appends: Sequence[Append]) -> None:
+    def _commit(self, appends: list[Append]) -> None:
         """Write several appends in one transaction. One that comes to nothing costs only itself."""
         rows: list[dict[str, Value]] = []
         with self.changing():
+            self._appends.top_up(appends)
             spots = self._spots(list({append.chat for append in appends}))
             firsts = {id: spot.next for id, spot in spots.items()}
             for append in appends:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import log
 
 from msgspec import Struct
@@ -68,7 +68,7 @@ def wanted(query: str) -> Wanted:
         if piece in ("AND", "OR", "NOT"):
             joins, excludes = piece == "OR", piece == "NOT"
             continue
-        words = tuple(words_of(piece))[:_MOST_WORDS]
+        words = tuple(words_of(piece)[:_MOST_WORDS])
         if not words:
             continue
         term = Term(words, piece.endswith("*"))
@@ -84,15 +84,19 @@ def wanted(query: str) -> Wanted:
     return Wanted(groups=tuple(groups), without=tuple(without))
 
 
-def words_of(text: str) -> Iterator[str]:
-    """Yield the words of a text, in lower case and without accents."""
-    for word in _WORD.findall(_folded(text)):
-        yield word[:_LONGEST]
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, in lower case and without accents."""
+    return [word[:_LONGEST] for word in _WORD.findall(_folded(text))]
 
 
 def for_fts5(text: str) -> str:
     """Return a text as SQLite is to index it."""
     return " ".join(words_of(_cut(text)))
+
+
+def mark_of(role: str) -> str:
+    """Return what SQLite indexes a role as: like no word, and nearly always like no other role."""
+    return ":" + "".join(letter for letter in role.lower() if letter.isascii() and letter.isalnum())[:_LONGEST]
 
 
 def for_tsvector(text: str) -> str:
@@ -112,7 +116,7 @@ def weights(texts: Sequence[str | None], terms: Sequence[Term]) -> list[float]:
 
     How rare a word is, is taken from these texts alone. One that is not known counts as a long one that says each once.
     """
-    said = [None if text is None else list(words_of(text[:SEARCHABLE])) for text in texts]
+    said = [None if text is None else words_of(text[:SEARCHABLE]) for text in texts]
     counts = [[1 if each is None else _count(each, term) for term in terms] for each in said]
     lengths = [_UNKNOWN_LENGTH if each is None else len(each) for each in said]
     usual = max(1.0, sum(lengths) / max(1, len(lengths)))

@@ -55,6 +55,19 @@ def test_words_phrases_beginnings_alternatives_and_exclusions(book: ChatBook) ->
     assert where(book, "cafe z\u00fcrich") == [("c2", 1)]
 
 
+def test_a_role_is_looked_for_as_such_and_is_no_word(book: ChatBook) -> None:
+    for role in ("Tool Result", "toolresult", "\u5de5\u5177", ""):
+        book.append_turns("c1", [a_turn("mortar", role)], at(9))
+    assert where(book, "tiles", role="user") == [("c1", 1), ("c3", 1)]
+    assert where(book, "tiles -roof", role="user") == [("c3", 1)]
+    assert where(book, "slate OR roof", role="assistant") == [("c1", 2)]
+    assert where(book, "tiles", role="nobody") == []
+    assert [
+        len(where(book, "mortar", role=role)) for role in ("Tool Result", "toolresult", "\u5de5\u5177", "", "tool")
+    ] == [1, 1, 1, 1, 0]
+    assert where(book, "toolresult") == where(book, "user") == where(book, ":user") == where(book, "assist*") == []
+
+
 def test_scripts_without_spaces(book: ChatBook) -> None:
     assert where(book, "\u6771\u4eac") == [("c2", 2)]
     assert where(book, "\u4eac\u6771") == []

@@ -283,6 +283,42 @@ def test_those_who_wait_are_written_together_and_one_at_fault_costs_only_itself(
     assert sorted(batches[2:]) == [["a"], ["b"], ["bad"]]
 
 
+def test_those_who_come_while_the_leader_waits_for_its_turn_are_written_along() -> None:
+    batches: list[list[str]] = []
+    entered, may_go_on = threading.Event(), threading.Event()
+
+    def commit(batch: list[Append]) -> None:
+        if len(batch) == 1 and not batches:
+            entered.set()
+            assert may_go_on.wait(60)
+        appends.top_up(batch)
+        batches.append([each.chat for each in batch])
+        if "bad" in batches[-1]:
+            raise ValueError("bad")
+
+    appends = Appends(commit)
+
+    def run(name: str) -> str:
+        try:
+            appends.run(Append(name, (), None, at(0)))
+        except ValueError:
+            return "failed"
+        return "written"
+
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(run, "first")
+        assert entered.wait(60)
+        others = [pool.submit(run, name) for name in ("a", "bad")]
+        while len(appends._waiting) < 2:
+            threading.Event().wait(0.001)
+        may_go_on.set()
+        assert first.result(60) == "written"
+        assert [each.result(60) for each in others] == ["written", "failed"]
+    # Nothing is added to what is written once more, each for itself.
+    assert sorted(batches[0]) == ["a", "bad", "first"]
+    assert sorted(batches[1:]) == [["a"], ["bad"], ["first"]]
+
+
 def test_an_interrupted_leader_is_followed_by_another() -> None:
     entered, may_go_on = threading.Event(), threading.Event()
 

@@ -1,7 +1,7 @@
 -- name: make_index_sqlite
--- The search index: the words of turns by their ids, and nothing else of them.
+-- The search index: the words of turns by their ids, with a mark for the role, which begins like no word.
 CREATE VIRTUAL TABLE IF NOT EXISTS turn_words USING fts5 (
-    words, content = '', tokenize = 'unicode61 remove_diacritics 0', prefix = '2 3'
+    words, content = '', tokenize = 'unicode61 remove_diacritics 0 tokenchars '':''', prefix = '2 3'
 )
 
 -- name: drop_index_sqlite
