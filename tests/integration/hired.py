@@ -70,9 +70,14 @@ class Jobs:
         return Job(job_path(self.directory, id))
 
     def foremen(self) -> list[int]:
-        """Return the processes that stand by, the foreman first: those without a job."""
-        with_jobs = {began.supervisor.pid for began in self._begun()} | {began.process.pid for began in self._begun()}
-        return [pid for pid in self._programs() if pid not in with_jobs]
+        """Return the foreman and who stands by: those that have not gone into a job's directory, nor belong to one that has."""
+        return [pid for pid in self._programs() if self._is_free(pid) and self._is_free(parent_of(pid))]
+
+    def _is_free(self, pid: int) -> bool:
+        try:
+            return not os.readlink(f"/proc/{pid}/cwd").startswith(self.directory)
+        except OSError:
+            return True
 
     def end(self) -> None:
         """End everything."""
@@ -80,10 +85,6 @@ class Jobs:
             control.kill(job_path(self.directory, id), 0.0)
         for pid in self._programs():
             kill(pid)
-
-    def _begun(self) -> list[Began]:
-        begun = [JobPlace(job_path(self.directory, id)).began() for id in self._ids]
-        return [began for began in begun if began is not None]
 
     def _programs(self) -> list[int]:
         wanted = [b"foreman.py", os.fsencode(self.directory)]
@@ -153,6 +154,15 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
+
+
+def parent_of(pid: int) -> int:
+    """Return the parent of a process; 0 when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def children_of(pid: int) -> list[tuple[int, str]]:

@@ -106,15 +106,20 @@ def test_it_reads_what_is_written_until_that_is_closed(jobs: Jobs) -> None:
     job.until_said(b"first\n")
     assert job.write(big) == len(big)
     control.close_stdin(job.path)
-    control.close_stdin(job.path)
-    with pytest.raises((Refused, JobOver)):
-        job.write(b"late")
     assert job.ended().exit_code == 0
     assert job.said() == b"first\n" + big
     with pytest.raises(JobOver):
         job.write(b"late")
     with pytest.raises(JobOver):
         control.close_stdin(job.path)
+
+
+def test_what_was_closed_stays_closed(jobs: Jobs) -> None:
+    job = jobs.start("sleep", "1000")
+    control.close_stdin(job.path)
+    control.close_stdin(job.path)
+    with pytest.raises(Refused):
+        job.write(b"late")
 
 
 def test_what_nobody_reads_waits_up_to_a_limit(jobs: Jobs) -> None:

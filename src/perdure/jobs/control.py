@@ -148,7 +148,8 @@ def _kill_without(directory: str, grace: float) -> Killed:
 
     def there() -> list[tuple[int, int]]:
         same = is_same_process(began.process)
-        return kin.members(id, supervisor=None, leader=(began.process.pid, began.process.started) if same else None)
+        leader = (began.process.pid, began.process.started) if same else None
+        return kin.members(id, supervisor=None, leader=leader, by_mark=True)
 
     first = left = there()
     kin.ask_to_end(first)

@@ -124,15 +124,11 @@ def _start_foreman(jobs_dir: str, outside: tuple[str, ...], deadline: float) -> 
         raise PerdureError(f"Nobody could be started in {jobs_dir} in time.") from None
     if said.startswith(b"failed"):
         raise PerdureError(f"Nobody can be reached in {jobs_dir}: {os.strerror(int(said.split()[1]))}.")
-    if not said:
-        raise PerdureError(f"Nobody could be started in {jobs_dir}: {_last_words(process.returncode)}.")
-    if said.startswith(b"held"):
-        # Another is about to listen, or about to leave.
+    if not said and process.returncode > 0:
+        raise PerdureError(f"Nobody could be started in {jobs_dir}: {sys.executable} ended with {process.returncode}.")
+    if not said.startswith(b"ready"):
+        # Another is about to listen, or about to leave; or somebody ended this one.
         pause(_MOMENT)
-
-
-def _last_words(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"code {code}"
 
 
 def _stamp() -> bytes:

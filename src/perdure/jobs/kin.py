@@ -50,21 +50,24 @@ def adopt_orphans() -> bool:
         return False
 
 
-def members(id: bytes, *, supervisor: int | None, leader: tuple[int, int] | None) -> list[tuple[int, int]]:
+def members(
+    id: bytes, *, supervisor: int | None, leader: tuple[int, int] | None, by_mark: bool
+) -> list[tuple[int, int]]:
     """Return the processes of a job, each as its number and start, the oldest first.
 
     `supervisor` is our own number when we are that; `leader` is the job's own process, asked for by its start too.
+    Looking for the mark is dear, and says nothing new to who adopts orphans.
     Other jobs that were started from within this one are theirs, and not among them.
     """
     lines = _table()
-    mark = MARK + b"=" + id
     roots = set() if supervisor is None else {supervisor}
     if leader is not None and leader[0] in lines and lines[leader[0]].started == leader[1]:
         roots.add(leader[0])
         # The session's number is nobody else's as long as its leader is there.
         roots.update(pid for pid, line in lines.items() if line.session == leader[0])
-    uid = os.geteuid()
-    roots.update(pid for pid in lines if _is_owned(pid, uid) and mark in environment(pid))
+    if by_mark:
+        uid, mark = os.geteuid(), MARK + b"=" + id
+        roots.update(pid for pid in lines if _is_owned(pid, uid) and mark in environment(pid))
     children: dict[int, list[int]] = {}
     for pid, line in lines.items():
         children.setdefault(line.parent, []).append(pid)

@@ -43,14 +43,14 @@ _ENDED, _RESERVE = b"ended.json", b"ended.json.new"
 class Post:
     """What can be made ready before there is a job: the process that becomes its command, and who we are."""
 
-    __slots__ = ("_relieve", "boot", "hand", "spare", "started")
+    __slots__ = ("_relieve", "boot", "hand", "has_all", "spare", "started")
 
     def __init__(self, boot: bytes, hand: launching.Hand, relieve: int, spare: list[tuple[int, int]]) -> None:
         """`relieve` is where somebody is told that we are no longer ready; `spare` is memory to be given back."""
         self.boot, self.hand, self.spare, self._relieve = boot, hand, spare, relieve
         own = kin.read_line(os.getpid())
         self.started = own.started if own else 0
-        kin.adopt_orphans()
+        self.has_all = kin.adopt_orphans()
 
     def leave(self) -> None:
         """Say that somebody else has to be ready: once the job runs, so that it need not share the processor."""
@@ -91,7 +91,7 @@ def _taken_up(held: int, id: bytes, post: Post) -> tuple[Supervisor | None, byte
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return None, b"taken"
-    if os.path.exists(b"began.json") or os.path.exists(_ENDED):
+    if _has_text(b"began.json") or _has_text(_ENDED):
         return None, b"taken"
     sheet = read(b".")
     if sheet is None:
@@ -142,8 +142,8 @@ class Supervisor:
             *self._leader,
             time.time(),
         )
-        handle = os.open(b"began.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        # At once, so that nobody finds a part of it; and an empty one is none.
+        handle = os.open(b"began.json", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        # At once, so that nobody finds a part of it. An empty one is none: who made it was ended before anything began.
         if os.write(handle, text) != len(text):
             raise OSError(errno.ENOSPC, "")
         os.close(handle)
@@ -424,7 +424,7 @@ class Supervisor:
 
     def _members(self) -> list[tuple[int, int]]:
         leader = self._leader if self._status is None else None
-        return kin.members(self._id, supervisor=os.getpid(), leader=leader)
+        return kin.members(self._id, supervisor=os.getpid(), leader=leader, by_mark=not self._post.has_all)
 
     def _finish(self) -> None:
         """Write down how it ended, with all it had printed by then; whoever still writes goes on being kept."""
@@ -508,6 +508,13 @@ def _write_for_good(handle: int, text: bytes) -> None:
     here = os.open(b".", os.O_RDONLY | os.O_CLOEXEC)
     os.fsync(here)
     os.close(here)
+
+
+def _has_text(name: bytes) -> bool:
+    try:
+        return os.stat(name).st_size > 0
+    except OSError:
+        return False
 
 
 def _unlink(name: bytes) -> None:
