@@ -37,6 +37,8 @@ _DAMAGE = {
     sqlite3.SQLITE_CORRUPT: "it is damaged",
     sqlite3.SQLITE_NOTADB: "it is not a database",
 }
+#: What the caller did wrong, or asked for: raised as it is.
+_NOT_ABOUT_THE_DATABASE = (sqlite3.ProgrammingError, sqlite3.IntegrityError)
 
 
 class SQLite:
@@ -153,14 +155,24 @@ class SQLite:
                 return
         self.execute("PRAGMA journal_mode = WAL")
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.ProgrammingError, sqlite3.IntegrityError):
-            raise
-        except sqlite3.DatabaseError as error:
-            raise translated(self.path, error) from error
+    def _translated(self) -> _Translated:
+        return _Translated(self.path)
+
+
+class _Translated:
+    """Raises what SQLite says as our own errors. Not a generator: every statement goes through here."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, _NOT_ABOUT_THE_DATABASE):
+            raise translated(self._path, error) from error
 
 
 def _identity(path: str) -> tuple[int, int] | None:
