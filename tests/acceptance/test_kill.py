@@ -33,6 +33,21 @@ def crowd(tmux: TmuxServer) -> TmuxServer:
     return tmux
 
 
+@pytest.mark.parametrize("words", [["=-dash"], ["--", "-dash"], ["=-dash:0"], ["--", "-dash:0.0"]])
+def test_a_name_that_looks_like_an_option_can_be_given(tmux: TmuxServer, perdure: Perdure, words: list[str]) -> None:
+    for name in ("-dash", "=-dash", "dash"):
+        # As somebody else may have called it: we would not.
+        tmux.run("new-session", "-d", f"-s{name}x", "cat", "-")
+        tmux.run("rename-session", "-t", f"={name}x:", "--", name)
+    if words[0].startswith("="):
+        # That is the very name of one.
+        perdure.ok("kill", "--json", *words)
+        assert _panes(tmux) == ["-dash:0.0", "dash:0.0"]
+    perdure.ok("kill", "--json", *words)
+    assert "-dash:0.0" not in _panes(tmux)
+    assert "dash:0.0" in _panes(tmux)
+
+
 @pytest.mark.parametrize(
     ("target", "kind", "left"),
     [

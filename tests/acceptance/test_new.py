@@ -181,3 +181,11 @@ def test_what_cannot_be_started_is_said(tmux: TmuxServer, perdure: Perdure, word
     assert ran.code == code
     sentence(ran)
     assert not tmux.alive
+
+
+def test_no_directory_is_made_for_a_socket(private_home: PrivateHome, perdure: Perdure) -> None:
+    missing = os.path.join(private_home.sockets, "missing")
+    ran = perdure("new", "--socket", os.path.join(missing, "socket"))
+    assert ran.code == 2
+    assert missing in sentence(ran)
+    assert not os.path.exists(missing)

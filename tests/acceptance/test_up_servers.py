@@ -227,6 +227,27 @@ def test_it_ends_also_while_something_is_brought_back(
         assert _conversation(_in(watcher, "work:0.0")) == conversation
 
 
+def test_what_was_brought_back_is_told_by_the_next_one_when_it_is_killed_meanwhile(
+    perdure: Perdure, tmux: TmuxServer, simulants: Simulants, private_home: PrivateHome
+) -> None:
+    configure(private_home, "[live]\nrestore = true\n")
+    _agent(tmux, simulants, "work", "--boot", "2", "hello")
+    with watching(perdure) as watcher:
+        conversation = _conversation(_in(watcher, "work:0.0"))
+        watcher.wait_for(lambda: conversation in _saved(perdure), "the conversation to be saved")
+        tmux.kill9()
+        watcher.wait_for(lambda: starts(simulants.records()) == {conversation: 2}, "the agent to be started again")
+        restoring = [pid for pid in descendants(watcher.pid) if "restore" in _words(pid)]
+        assert restoring
+        watcher.end(signal.SIGKILL)
+    wait_for(lambda: not any("restore" in _words(pid) for pid in restoring), "the end of the restore")
+    for _ in range(2):
+        with watching(perdure) as watcher:
+            (done,) = watcher.events(0, EventKind.RESTORED)
+            assert (done.event.data["socket"], done.event.data["exit_code"]) == (tmux.socket, None)
+            assert _conversation(_in(watcher, "work:0.0")) == conversation
+
+
 def _words(pid: int) -> list[str]:
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:

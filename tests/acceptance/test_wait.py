@@ -126,7 +126,8 @@ def test_a_shell_is_busy_while_it_runs_something(perdure: Perdure, tmux: TmuxSer
     settle(tmux)
     perdure.ok("wait", "work", "--until", "idle", "--timeout", PATIENCE)
     tmux.run("send-keys", "-t", "work", "sleep 1000", "Enter")
-    perdure.ok("wait", "work", "--until", "busy", "--timeout", PATIENCE)
+    # What is waited for adds up.
+    perdure.ok("wait", "work", "--until", "busy", "--until", "permission", "--timeout", PATIENCE)
     tmux.run("send-keys", "-t", "work", "C-c")
     perdure.ok("wait", "work", "--until", "idle", "--timeout", PATIENCE)
 

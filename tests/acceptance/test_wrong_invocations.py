@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from perdure import __version__
 from perdure.cli.main import COMMANDS
 from tests.acceptance.kit import only_json, sentence
 from tests.conftest import PrivateHome
@@ -141,6 +142,8 @@ def test_the_program_has_help_and_a_version(perdure: Perdure) -> None:
     assert all(command in ran.out for command in COMMANDS)
     assert perdure.ok("-h").out == ran.out
     assert perdure.ok("--version").out.startswith("perdure ")
+    for words in (("--version", "--json"), ("--json", "--version")):
+        assert only_json(perdure.ok(*words)) == {"version": __version__}
 
 
 def test_files_of_the_wrong_kind_are_named(perdure: Perdure, private_home: PrivateHome, tmux: TmuxServer) -> None:
@@ -191,7 +194,9 @@ def test_a_socket_that_is_something_else_is_no_server(perdure: Perdure, private_
     for path in (plain, private_home.home, os.path.join(private_home.home, "none"), NO_TEXT, "a\nb"):
         (line,) = only_json(perdure.ok("save", "--socket", path, "--json"))["servers"]
         assert (line["result"], line["reason"]) == ("kept", "no-server")
-        assert only_json(perdure.ok("ls", "--socket", path, "--json")) == {"panes": []}
+        ran = perdure("ls", "--socket", path, "--json")
+        assert ran.code == 3
+        assert "No server" in sentence(ran)
 
 
 def test_a_directory_that_is_gone_costs_only_what_depends_on_it(

@@ -54,19 +54,24 @@ def _is_default(snapshot: SnapshotSummary, uid: int) -> bool:
 def panes_at(topology: Topology, target: str) -> tuple[Pane, ...]:
     """Return the panes a target means: `%id`, or SESSION[:WINDOW[.PANE]] by exact name and index.
 
-    A session's name holds no colon. A window's may hold dots: it is first taken whole, then up to the last one.
+    A session's name holds no colon. A window's may hold dots: it is first taken whole, then up to the last one. A `=`
+    before it, as tmux has it, is for names that would be taken for an option.
     """
+    found = _panes_at(topology, target) or _panes_at(topology, target.removeprefix("="))
+    if not found:
+        raise NotFound(f"There is no {target!r} in this snapshot.")
+    return found
+
+
+def _panes_at(topology: Topology, target: str) -> tuple[Pane, ...]:
     session, _, rest = target.partition(":")
     window, dot, pane_index = rest.rpartition(".")
-    found = (
+    return (
         tuple(pane for pane in topology.panes if pane.id == target)
         or _panes(topology, session, rest, "")
         # Without a dot that would be pane 1 of any window, for a window 1 that is not there.
         or (_panes(topology, session, window, pane_index) if dot else ())
     )
-    if not found:
-        raise NotFound(f"There is no {target!r} in this snapshot.")
-    return found
 
 
 def _panes(topology: Topology, session: str, window: str, pane: str) -> tuple[Pane, ...]:

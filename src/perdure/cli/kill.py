@@ -19,6 +19,7 @@ from perdure.host.clock import now
 from perdure.live.ending import detached
 from perdure.model.run import Run
 from perdure.model.snapshot import Missed
+from perdure.model.topology import Session
 from perdure.snapshots.look import Looked
 from perdure.tmux.act import Spot, end
 
@@ -67,12 +68,7 @@ run = with_setup(_run)
 
 
 def _doomed(setup: Setup, target: str, there: Sequence[Looked], missed: Sequence[Missed]) -> Doomed:
-    sessions = [
-        (looked, session)
-        for looked in there
-        for session in looked.capture.topology.sessions
-        if target.removesuffix(":") in (session.name, session.id)
-    ]
+    sessions = _sessions(target, there) or _sessions(target.removeprefix("="), there)
     if len(sessions) > 1:
         raise UsageError(f"{target!r} is a session of several servers; say which with --socket PATH.")
     if sessions and find_run(setup, target) is not None:
@@ -87,6 +83,15 @@ def _doomed(setup: Setup, target: str, there: Sequence[Looked], missed: Sequence
     aimed = aim(setup, target, there, missed)
     called = place_of(aimed.capture, aimed.pane)
     return Doomed(looked=aimed.looked, kind="pane", id=aimed.pane.id, called=called, panes=1)
+
+
+def _sessions(target: str, there: Sequence[Looked]) -> list[tuple[Looked, Session]]:
+    return [
+        (looked, session)
+        for looked in there
+        for session in looked.capture.topology.sessions
+        if target.removesuffix(":") in (session.name, session.id)
+    ]
 
 
 def _window(target: str, there: Sequence[Looked]) -> Doomed | None:

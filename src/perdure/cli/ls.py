@@ -27,12 +27,18 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     from perdure.cli.render import print_json
     from perdure.cli.rows import pane_rows
     from perdure.cli.standing import standings
+    from perdure.errors import NotFound
     from perdure.host.clock import now
+    from perdure.model.snapshot import Miss, Missed
     from perdure.snapshots.look import Looked
 
     looked = setup.look(questions, now())
     captures = [each.capture for each in looked if isinstance(each, Looked)]
     missed = unanswered(looked)
+    if args.socket is not None:
+        for each in looked:
+            if isinstance(each, Missed) and each.reason is Miss.NO_SERVER:
+                raise NotFound(each.message)
     rows = [row for each in captures for row in pane_rows(each.server, each.topology, each.details)]
     at = now()
     stand = standings(setup, captures, at)

@@ -147,8 +147,8 @@ def _command(module: Any, prog: str, summary: str, given: list[str]) -> int:
     rest: list[str] | None = None
     if hasattr(module, "REST"):
         given, rest = _without_rest(given)
-    # Options may stand between the names of things.
-    args = parser.parse_intermixed_args(given)
+    # Options may stand between the names of things; but argparse forgets then what `--` is for.
+    args = parser.parse_args(given) if "--" in given else parser.parse_intermixed_args(given)
     args.rest = rest
     return command.run(args)
 
@@ -190,6 +190,11 @@ def _general(words: list[str]) -> int:
         description="Agent sessions that outlive their processes. Without a command: how things stand.",
         epilog=_listed(COMMANDS, "perdure COMMAND"),
     )
+    if "--version" in words and "--json" in words:
+        from perdure.cli.render import print_json
+
+        print_json({"version": __version__})
+        return 0
     parser.add_argument("--version", action="version", version=f"perdure {__version__}")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)

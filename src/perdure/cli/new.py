@@ -57,6 +57,9 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         prompt=decode(os.fsencode(args.prompt)),
     )
     socket = canonical(args.socket or os.path.join(socket_dir(os.environ, setup.me.uid), "default"))
+    if args.socket is not None and not is_directory(os.path.dirname(socket)):
+        # tmux's own is made where it is missing. Any other that is may be a slip, and nobody would look there again.
+        raise UsageError(f"{os.path.dirname(socket)} is no directory that a socket can be made in.")
     launched = launch(
         asked,
         socket=socket,

@@ -32,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until",
         required=True,
+        action="append",
         metavar="STATE[,STATE…]",
         help=f"what to wait for: {', '.join(WORDS)}; idle is also what has been done and not been seen",
     )
@@ -39,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
-    until = words_of(args.until)
+    until = words_of(",".join(args.until))
     deadline = None if args.timeout is None else ticking() + args.timeout
     try:
         run = _told(setup, args, until)

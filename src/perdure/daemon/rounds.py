@@ -14,9 +14,10 @@ from perdure.daemon.seeing import Tenant, settled
 from perdure.daemon.stimuli import Gone, Key, Round, Stimuli, What
 from perdure.daemon.telling import Publish, Telling
 from perdure.daemon.thinking import Thinking
+from perdure.daemon.untold import KINDS, begun, untold
 from perdure.daemon.watched import Programs, paths_of
 from perdure.daemon.world import World
-from perdure.errors import ConfigError
+from perdure.errors import ConfigError, StoreUnusable
 from perdure.host.demise import Demise, DemiseKind, Vigil, cause
 from perdure.host.exits import Exit
 from perdure.host.processes import is_alive, read_entry
@@ -46,6 +47,8 @@ FRESH = 1.0
 QUICK = 2.0
 #: How long what was counted around a server is good for.
 VIGIL_FOR = timedelta(seconds=45)
+#: More than there ever are of one kind.
+_ALL = 1_000_000
 #: What gives reason to think about a run anew.
 _STIRRING = frozenset({EventKind.STATE_CHANGED, EventKind.IDENTITY_CHANGED, EventKind.RUN_CREATED})
 
@@ -76,6 +79,8 @@ class Rounds:
         self._asked: set[Key] = set()
         #: Servers that died and are to be brought back.
         self.to_restore: list[Server] = []
+        #: Servers that a daemon before this one was to bring back, by the events of their deaths.
+        self._deaths: dict[str, Event] = {}
 
     @property
     def world(self) -> World:
@@ -92,6 +97,8 @@ class Rounds:
         self._glances.supervisor = self._thinking.supervisor = self.supervisor
         self._before = {(run.server.key, run.process) for run in self.supervisor.runs}
         self.supervisor.note(Event(kind=EventKind.DAEMON_STARTED, at=now))
+        self._deaths = begun(self.world.store.read_events(limit=_ALL, kinds=KINDS))
+        self._tell_restored()
         self._find_sockets()
         self._look(list(self._servers.values()), reason=AT_START, missing=Ending.MISSING, scrollback=True)
         self._end_absent(now, set())
@@ -283,6 +290,7 @@ class Rounds:
         key = known.server.key
         demise = cause(known.vigil, how) if known.vigil is not None else None
         agents = sum(1 for run in self.supervisor.runs if run.server.key == key and run.program is not None)
+        restoring = bool(self.world.config.live.restore and agents and not _was_told_to(demise))
         data = {
             "socket": known.server.socket,
             "pid": known.process.pid,
@@ -290,14 +298,25 @@ class Rounds:
             "message": demise.sentence if demise else "The tmux server is gone; how it ended is not known.",
             "agents": agents,
             "snapshot": known.snapshot,
+            "restoring": restoring,
         }
         died = Event(kind=EventKind.SERVER_DIED, at=now, server=key, data=data)
         self.supervisor.server_died(key, died, now)
         known.ended()
         # Another may be listening there already.
         known.look_by(self.world.ticking() + 0.2)
-        if self.world.config.live.restore and agents and not _was_told_to(demise):
+        if restoring:
             self.to_restore.append(known.server)
+
+    def _tell_restored(self) -> None:
+        """Tell of restores that the daemon before this one has begun, once they have ended."""
+        try:
+            told = untold(self._deaths, self.world.store.list_restores()) if self._deaths else ()
+        except StoreUnusable:
+            return  # whoever writes to it says so
+        for event in told:
+            del self._deaths[str(event.server)]
+            self.supervisor.note(event)
 
     # Which servers there are
 
@@ -368,6 +387,7 @@ class Rounds:
         if everything:
             self._everything_at = at + EVERY
             self._forget()
+            self._tell_restored()
         due = [
             known
             for known in self._servers.values()

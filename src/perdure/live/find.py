@@ -36,9 +36,14 @@ def find_run(runs: Sequence[Run], target: str) -> Run:
 def runs_at(runs: Sequence[Run], target: str) -> list[Run]:
     """Return the runs at a place: `%id`, or SESSION[:WINDOW[.PANE]] by exact name and index.
 
-    A session's name holds no colon. A window's may hold dots: it is first taken whole, then up to the last one.
+    A session's name holds no colon. A window's may hold dots: it is first taken whole, then up to the last one. A `=`
+    before it, as tmux has it, is for names that would be taken for an option.
     """
     alive = [run for run in runs if not run.is_over]
+    return _at(alive, target) or _at(alive, target.removeprefix("="))
+
+
+def _at(alive: Sequence[Run], target: str) -> list[Run]:
     session, _, rest = target.partition(":")
     window, dot, pane = rest.rpartition(".")
     # Without a dot that would be pane 1 of any window, for a window 1 that is not there.
