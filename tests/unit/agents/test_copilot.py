@@ -117,6 +117,16 @@ def test_a_conversation_that_was_just_left_is_doubtful_and_not_said_to_be_left(h
     assert all(each.left == () for each in found)
 
 
+@pytest.mark.parametrize(("title", "evidence"), [("box", Evidence.GUESS), ("work - GitHub Copilot", Evidence.REGISTRY)])
+def test_one_that_was_left_to_end_says_nothing_against_what_was_known(
+    host: DirectoryHost, title: str, evidence: Evidence
+) -> None:
+    """Whoever goes on to another keeps its title; a registry that is not certain shakes every memory."""
+    log(host, ("Registering", A), ("Unregistering", A))
+    found = COPILOT.identify(Seen(native(), title=title, at=STARTED), host)
+    assert told(found[0]) == (A, evidence, False)
+
+
 @pytest.mark.parametrize(
     "more",
     [

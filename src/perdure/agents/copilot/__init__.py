@@ -273,6 +273,8 @@ class _Search:
         self._copilot = copilot
         self._process = sighting.process
         self._title = sighting.title.removesuffix(_TITLE) if sighting.title.endswith(_TITLE) else None
+        #: It has taken its title back.
+        self._ends = self._title is None and sighting.at is not None
         self._host = host
         self._home = copilot.home(sighting.process, host)
         self._case = Case(copilot.name, self._about, profile=files.profile(self._home, host))
@@ -293,7 +295,9 @@ class _Search:
                 self._case.note(
                     "its log names the conversation in sight" if entered else "its log says that it was just left"
                 )
-                return [self._case.claim(conversation, Evidence.REGISTRY, certain=entered)]
+                # Without a title it ends, and has gone on to no other.
+                evidence = Evidence.GUESS if self._ends and not entered else Evidence.REGISTRY
+                return [self._case.claim(conversation, evidence, certain=entered)]
         self._case.note("no log of this process names the conversation in sight")
         return []
 
