@@ -11,7 +11,7 @@ from contextlib import suppress
 from perdure.errors import PerdureError, Refused
 from perdure.host.clock import now, pause, ticking
 from perdure.host.unix_socket import connected
-from perdure.jobs import answering, foreman, keeping, kin, launching, orders, slimming, supervisor
+from perdure.jobs import answering, ending, foreman, keeping, kin, launching, orders, slimming, supervisor
 from perdure.jobs.place import Began, JobPlace, job_path
 from perdure.model.job import Terminal
 from perdure.model.text import encode
@@ -134,7 +134,7 @@ def _start_foreman(jobs_dir: str, outside: tuple[str, ...], deadline: float) -> 
 def _stamp() -> bytes:
     """What tells this version of the program from another, to which a foreman may belong who still runs."""
     stamp = 0
-    for module in (foreman, supervisor, answering, keeping, kin, launching, orders, slimming):
+    for module in (foreman, supervisor, answering, ending, keeping, kin, launching, orders, slimming):
         with suppress(OSError):
             status = os.stat(str(module.__file__))
             stamp = hash((stamp, status.st_ino, status.st_mtime_ns, status.st_size))

@@ -17,6 +17,7 @@ import time
 
 from perdure.jobs import kin, launching
 from perdure.jobs.answering import Request, admit, answer, listen
+from perdure.jobs.ending import ENDED, code_of, has_text, remove, reserve, write_for_good
 from perdure.jobs.keeping import Keeper
 from perdure.jobs.orders import Sheet, read
 from perdure.jobs.plain import signal
@@ -36,8 +37,6 @@ _GRACE = 5.0
 _LOOK, _LOOK_AGAIN = 0.1, 0.02
 #: When to believe that something cannot be ended.
 _HOPELESS = 5.0
-_RESERVED = 512
-_ENDED, _RESERVE = b"ended.json", b"ended.json.new"
 
 
 class Post:
@@ -91,7 +90,7 @@ def _taken_up(held: int, id: bytes, post: Post) -> tuple[Supervisor | None, byte
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return None, b"taken"
-    if _has_text(b"began.json") or _has_text(_ENDED):
+    if has_text(b"began.json") or has_text(ENDED):
         return None, b"taken"
     sheet = read(b".")
     if sheet is None:
@@ -152,7 +151,7 @@ class Supervisor:
     def settle(self) -> None:
         """Get ready what only matters once it runs: room for its end, a door for those who have something to say."""
         try:
-            self._reserve = _reserved()
+            self._reserve = reserve()
         except OSError:
             # There may be room when it is needed.
             pass
@@ -190,7 +189,7 @@ class Supervisor:
             if self._look_at and time.monotonic() >= self._look_at:
                 self._go_on_killing()
         self._keeper.close()
-        _unlink(b"ctl")
+        remove(b"ctl")
 
     def _timeout(self) -> float | None:
         return max(self._look_at - time.monotonic(), 0) * 1000 if self._look_at else None
@@ -437,7 +436,7 @@ class Supervisor:
             while self._take_in(stream) and time.monotonic() < until:
                 pass
         self._close_stdin_now()
-        self._write_end(_code(self._status or 0), b"", 0)
+        self._write_end(code_of(self._status or 0), b"", 0)
 
     def _leaves_anybody(self) -> bool:
         """Say whether processes of the job go on though it has ended."""
@@ -467,14 +466,10 @@ class Supervisor:
             left,
         )
         try:
-            _write_for_good(self._reserve, text)
+            write_for_good(self._reserve, text)
         except OSError:
             # The disk is broken. Who is asked for says that it is lost, and that is so.
             pass
-
-
-def _code(status: int) -> int:
-    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 def _bell() -> int:
@@ -488,37 +483,3 @@ def _bell() -> int:
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     return bell
-
-
-def _reserved() -> int:
-    """Return a file with room for the end, taken while there is some: the disk may be full when it comes."""
-    handle = os.open(_RESERVE, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    os.write(handle, b" " * _RESERVED)
-    return handle
-
-
-def _write_for_good(handle: int, text: bytes) -> None:
-    """Write the end into its place, so that it is whole or not there, and survives a machine that stops."""
-    if handle < 0:
-        handle = _reserved()
-    os.pwrite(handle, text.ljust(_RESERVED), 0)
-    os.fsync(handle)
-    os.close(handle)
-    os.rename(_RESERVE, _ENDED)
-    here = os.open(b".", os.O_RDONLY | os.O_CLOEXEC)
-    os.fsync(here)
-    os.close(here)
-
-
-def _has_text(name: bytes) -> bool:
-    try:
-        return os.stat(name).st_size > 0
-    except OSError:
-        return False
-
-
-def _unlink(name: bytes) -> None:
-    try:
-        os.unlink(name)
-    except OSError:
-        pass
