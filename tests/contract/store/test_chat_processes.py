@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from perdure import errors
+from perdure.model.event import EventKind
 from perdure.store.store import Store
 from tests.builders import at
 from tests.conftest import PrivateHome
@@ -61,9 +62,14 @@ def acknowledged(lines: list[str]) -> set[tuple[str, int, str, int]]:
 def assert_nothing_is_lost(store: Store, kept: set[tuple[str, int, str, int]], slack: int) -> None:
     """Everything acknowledged is there once, where it was said to be; whatever else is there was being written."""
     found: list[tuple[str, int, str, int]] = []
+    told = [stored.event.data for stored in store.read_events(limit=1_000_000, kinds=[EventKind.CHAT_SAID])]
     for chat in ("common", *(f"w{number}" for number in range(WRITERS))):
         turns = store.chats.load_turns(chat).turns
         assert [turn.position for turn in turns] == list(range(1, len(turns) + 1))
+        # And nothing was told that is not there, nor left untold that is.
+        assert [
+            position for data in told if data["chat"] == chat for position in range(data["first"], data["last"] + 1)
+        ] == list(range(1, len(turns) + 1))
         found += [(chat, turn.position, turn.content[0], turn.content[1]) for turn in turns]
         for writer in range(WRITERS):
             mine = [turn.content[1] for turn in turns if turn.content[0] == f"w{writer}"]
