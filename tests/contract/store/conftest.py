@@ -35,12 +35,12 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, private_home: PrivateHome) -> Iterator[Place]:
-    """A store that does not exist yet."""
+    """A store with nothing in it; with the mark `unmade`, one that does not exist yet."""
     if request.param == "sqlite":
         yield Place(f"sqlite://{os.path.join(private_home.state, 'perdure.db')}", private_home.state)
         return
     server: PostgresServer = request.getfixturevalue("postgres")
-    url = server.new_database()
+    url = server.new_database(empty=request.node.get_closest_marker("unmade") is not None)
     yield Place(url, private_home.state)
     server.drop(url)
 

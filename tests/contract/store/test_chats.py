@@ -219,6 +219,7 @@ def test_a_store_that_is_only_read_changes_no_chat(place: Place, store: Store) -
     reader.close()
 
 
+@pytest.mark.unmade
 def test_a_store_from_before_the_chats_keeps_what_it_has(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
         every = migrations.known

@@ -113,6 +113,7 @@ def test_a_manifest_newer_than_the_capture_is_not_replaced(store: Store, place: 
     assert manifest.snapshot.id == ahead == latest(store)
 
 
+@pytest.mark.unmade
 def test_a_new_database_is_filled_from_the_manifests(place: Place, opened: Callable[[], Store]) -> None:
     for name in ("one", "two"):
         capture = a_capture(server=a_server(name), scrollback={"%0": name})

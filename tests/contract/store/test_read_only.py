@@ -89,6 +89,7 @@ def test_saving_and_pruning_are_refused(place: Place, store: Store) -> None:
     assert len(ids(store)) == 2
 
 
+@pytest.mark.unmade
 def test_without_a_database_the_manifests_answer(place: Place) -> None:
     older, latest = kept_without_a_database(place, "a", 0), kept_without_a_database(place, "b", 1)
     before = files(place)

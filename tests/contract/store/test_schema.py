@@ -34,6 +34,7 @@ def test_opening_again_changes_nothing(store: Store, opened: Callable[[], Store]
     assert migrations.bring_up_to_date(store.driver) is False
 
 
+@pytest.mark.unmade
 def test_a_store_from_before_the_journal_keeps_what_it_has(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
         every = migrations.known
@@ -52,6 +53,7 @@ def test_a_store_from_before_the_journal_keeps_what_it_has(place: Place, monkeyp
     store.close()
 
 
+@pytest.mark.unmade
 def test_a_store_from_before_the_runs_keeps_what_it_has(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
         every = migrations.known
