@@ -10,10 +10,10 @@ from datetime import datetime
 from perdure.agents import roster
 from perdure.daemon.world import World
 from perdure.host.users import user_by_uid
-from perdure.live.delivery import merged, unstored
+from perdure.live.delivery import merged, told, unstored
 from perdure.live.ponder import Ponder, voice_of
 from perdure.live.supervise import Supervisor
-from perdure.model.event import Event, EventKind, StoredEvent
+from perdure.model.event import StoredEvent
 from perdure.model.run import Run, RunState
 from perdure.model.thought import Rest, Thought
 from perdure.model.user import User
@@ -128,8 +128,8 @@ class Thinking:
         for id, before in self._before.items():
             run = self.supervisor.get(id)
             if run is not None and run.thought is not None:
-                event = _event(run, unstored(before, run.thought), before, self._world.now())
-                found.append(StoredEvent(seq=0, event=event))
+                event = told(run, unstored(before, run.thought), before, self._world.now())
+                found += [StoredEvent(seq=0, event=event)] if event is not None else []
             self.supervisor.unthink(id, before)
             self._due[id] = at + BUSY_EVERY
         self._before.clear()
@@ -150,27 +150,9 @@ class Thinking:
         if kept is run.thought:
             return
         self._before.setdefault(run.id, run.thought)
-        self.supervisor.think(run.id, kept, _event(run, kept, run.thought, now))
+        self.supervisor.think(run.id, kept, told(run, kept, run.thought, now))
 
     def _view_of(self, run: Run) -> HostView | None:
         me = self._world.me
         user = me if run.server.uid == me.uid else user_by_uid(run.server.uid)
         return self._world.around.view_of(user or User(run.server.user, run.server.uid, run.server.uid, "/"))
-
-
-def _event(run: Run, thought: Thought, before: Thought | None, now: datetime) -> Event:
-    changed_at = before.objective_changed_at if before is not None else None
-    data = {
-        "thought": thought.text,
-        "objective": thought.objective,
-        "objective_changed": thought.objective_changed_at != changed_at,
-        "objective_changed_at": thought.objective_changed_at,
-        "state": thought.state,
-        "source": thought.source,
-        "rest": thought.rest,
-        "commit_candidate": thought.commit_candidate,
-        "cues": list(thought.cues),
-    }
-    if thought.unstored:
-        data["unstored"] = True
-    return Event(kind=EventKind.THOUGHT, at=now, run=run.id, server=run.server.key, data=data)

@@ -1,13 +1,20 @@
-"""Which thought may take the place of which: an older one never replaces a newer, whatever order they arrive in."""
+"""Which thought may take the place of which, and what is told of it. An older one never replaces a newer, whatever order
+they arrive in."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from msgspec import structs
 
-from perdure.model.thought import Delivery, Thought, ThoughtSource
+from perdure.model.event import Event, EventKind
+from perdure.model.run import Run
+from perdure.model.thought import Delivery, Thought, ThoughtSource, ThoughtState
 
 #: What a thought that has nothing to say may say; the last real one says more.
 _NOTHING = frozenset({"sleeping", "sleeping."})
+#: Those who may say themselves that the objective is another.
+_VOICES = (ThoughtSource.MODEL, ThoughtSource.COMMAND)
 
 
 def accepts(before: Delivery, incoming: Delivery) -> bool:
@@ -47,6 +54,36 @@ def unstored(before: Thought | None, incoming: Thought) -> Thought:
     It is marked, and has the delivery of the one that is stored: the same thought may come again.
     """
     return structs.replace(incoming, unstored=True, delivery=before.delivery if before else Delivery())
+
+
+def told(run: Run, thought: Thought, before: Thought | None, now: datetime) -> Event | None:
+    """Return what is told of a thought, None when it says nothing that the one before did not.
+
+    Without a transcript all that is known of an objective is that the screen is another: nobody is told of that.
+    """
+    changed = thought.objective_changed_at != (before.objective_changed_at if before is not None else None)
+    changed = changed and (thought.objective is not None or thought.source in _VOICES)
+    data = {
+        "thought": thought.text,
+        "objective": thought.objective,
+        "objective_changed": changed,
+        "objective_changed_at": thought.objective_changed_at,
+        "state": thought.state,
+        "source": thought.source,
+        "rest": thought.rest,
+        "commit_candidate": thought.commit_candidate,
+        "cues": list(thought.cues),
+    }
+    if thought.unstored:
+        data["unstored"] = True
+    if before is not None and not changed and _words(thought) == _words(before):
+        return None
+    return Event(kind=EventKind.THOUGHT, at=now, run=run.id, server=run.server.key, data=data)
+
+
+def _words(thought: Thought) -> object:
+    sleeps = thought.state is ThoughtState.SLEEPING
+    return (thought.text, thought.objective, thought.rest, thought.commit_candidate, thought.cues, sleeps)
 
 
 def _is_nothing(thought: Thought) -> bool:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.live.delivery import accepts, merged, unstored
-from perdure.model.thought import Delivery, Thought, ThoughtSource
+from perdure.live.delivery import accepts, merged, told, unstored
+from perdure.model.thought import Delivery, Rest, Thought, ThoughtSource, ThoughtState
 from tests.builders import NOON, at
+from tests.unit.live.timeline import a_run
 
 
 def d(stream: str | None = None, seq: int = 0) -> Delivery:
@@ -71,3 +73,24 @@ def test_in_whatever_order_they_arrive_the_newest_of_a_stream_stays(order: list[
         kept = merged(kept, t(str(seq), d("a", seq)))
     assert kept is not None
     assert kept.text == str(max(order))
+
+
+def test_a_screen_that_is_another_is_no_news_of_an_objective() -> None:
+    """As long as no transcript tells, an objective is known by what the screen shows."""
+    run = a_run()
+    first = t(None, d("a", 1), fingerprint="one", objective_changed_at=NOON, rest=Rest.ACTIVE)
+    event = told(run, first, None, NOON)
+    assert event is not None
+    assert event.data["objective_changed"] is False
+    other = t(None, d("a", 2), fingerprint="two", objective_changed_at=at(9))
+    assert told(run, other, first, at(9)) is None
+    for changes in ({"text": "waiting"}, {"rest": Rest.DROWSY}, {"state": ThoughtState.SLEEPING}):
+        assert told(run, msgspec.structs.replace(other, **changes), first, at(9)) is not None
+
+
+@pytest.mark.parametrize("change", [{"objective": "mend it"}, {"source": ThoughtSource.MODEL}])
+def test_an_objective_that_is_another_is(change: dict[str, object]) -> None:
+    before = msgspec.structs.replace(t("mending", d("a", 1), objective_changed_at=NOON), **change)
+    event = told(a_run(), msgspec.structs.replace(before, objective_changed_at=at(9)), before, at(9))
+    assert event is not None
+    assert event.data["objective_changed"] is True
