@@ -22,8 +22,9 @@ from perdure.store.turns import Tell, Turns
 _AT_ONCE, _GATHERING = 200, 0.3
 #: Before and after every stamp, and behind every id.
 _EVER, _NEVER, _LAST = "", "~", (1 << 63) - 1
-#: Of how many turns that match, the latest, the best are chosen; and how many bytes one may have to be read for it.
-_MATCHES, _LONG = 400, 64 << 10
+#: Of how many turns that match, the latest, the best are chosen when not more are wanted; and how many bytes one may
+#: have to be read for it.
+_MATCHES, _LONG = 200, 64 << 10
 #: How many chats are searched one by one.
 _FEW = 100
 
@@ -76,14 +77,15 @@ class Search(Turns):
             "until": _NEVER if until is None else stamp(until),
             "query": self._query(asked, role),
         }
+        most = max(_MATCHES, limit)
         self._whole_index()
         try:
-            matches = self._matches(chat, sorted(reaches or ("",)), whose, which)
+            matches = self._matches(chat, sorted(reaches or ("",)), whose, which, most)
         except errors.StoreDamaged:
             # The index alone can be made anew from what was said; if it is more than that, this meets it again.
             self.rebuild_index()
             self._whole_index()
-            matches = self._matches(chat, sorted(reaches or ("",)), whose, which)
+            matches = self._matches(chat, sorted(reaches or ("",)), whose, which, most)
         return self._best(matches, terms, max(0, limit))
 
     def _query(self, asked: words.Wanted, role: str | None) -> str:
@@ -148,7 +150,7 @@ class Search(Turns):
         self._indexer = None
 
     def _matches(
-        self, chat: str | None, reaches: Sequence[str], whose: dict[str, Value], which: dict[str, Value]
+        self, chat: str | None, reaches: Sequence[str], whose: dict[str, Value], which: dict[str, Value], most: int
     ) -> list[Row]:
         """The ids of the latest turns that match, and how long they are."""
         sql, listed = with_list(self._dialect("matches"), "reaches", reaches)
@@ -156,10 +158,10 @@ class Search(Turns):
         numbers = self._numbers(chat, reaches, whose)
         if numbers is None:
             is_all = whose["everybody"] and whose["platform"] is None and whose["participant"] is None
-            return self.driver.fetch(sql, low=0, high=_LAST, everywhere=int(bool(is_all)), limit=_MATCHES, **among)
+            return self.driver.fetch(sql, low=0, high=_LAST, everywhere=int(bool(is_all)), limit=most, **among)
         found: list[Row] = []
         for number in numbers:
-            left = _MATCHES - len(found)
+            left = most - len(found)
             if left <= 0:
                 break
             low, high = number * SPAN, (number + 1) * SPAN

@@ -159,3 +159,11 @@ def test_an_index_that_is_damaged_is_made_anew(book: ChatBook) -> None:
     book.driver.execute("PRAGMA wal_checkpoint")
     store = Store(book.driver, "")
     assert len(where(store.chats, "tiles")) == 3
+
+
+def test_as_many_are_found_as_are_wanted(store: Store) -> None:
+    store.chats.begin_chat(a_chat("c1"))
+    store.chats.append_turns("c1", [a_turn("mortar", at=at(0))] * 250, at(0))
+    assert len(store.chats.search_turns("mortar", limit=1000)) == 250
+    assert len(store.chats.search_turns("mortar", limit=3)) == 3
+    assert len(store.chats.search_turns("mortar", chat="c1", limit=1000)) == 250
