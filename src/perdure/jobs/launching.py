@@ -111,6 +111,8 @@ def _wait_and_become(directory: bytes, streams: tuple[int, int, int], wait: int,
         for number in _CHANGED:
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
+        # Once beforehand, so that nobody waits for memory to be copied.
+        read(directory)
         told = os.read(wait, 1000)
         if not told:
             os._exit(125)

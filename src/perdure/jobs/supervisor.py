@@ -19,7 +19,7 @@ from perdure.jobs import kin, launching
 from perdure.jobs.answering import Request, admit, answer, listen
 from perdure.jobs.ending import ENDED, code_of, has_text, remove, reserve, write_for_good
 from perdure.jobs.keeping import Keeper
-from perdure.jobs.orders import Sheet, read
+from perdure.jobs.orders import Sheet, pack, read, unpack
 from perdure.jobs.plain import signal
 from perdure.jobs.slimming import forget
 
@@ -50,6 +50,7 @@ class Post:
         own = kin.read_line(os.getpid())
         self.started = own.started if own else 0
         self.has_all = kin.adopt_orphans()
+        _rehearse()
 
     def leave(self) -> None:
         """Say that somebody else has to be ready: once the job runs, so that it need not share the processor."""
@@ -67,8 +68,8 @@ def look_after(directory: bytes, id: bytes, caller: int, post: Post) -> None:
     `began` or `ended` otherwise.
     """
     try:
-        os.chdir(directory)
-        held = os.open(b"held", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        os.fchdir(held)
     except OSError as error:
         answer(caller, b"failed %d" % (error.errno or 0))
         return
@@ -470,6 +471,15 @@ class Supervisor:
         except OSError:
             # The disk is broken. Who is asked for says that it is lost, and that is so.
             pass
+
+
+def _rehearse() -> None:
+    """Do once what is done first with a job: what it takes is ours then, and nobody waits for it to be copied."""
+    unpack(pack(Sheet(boot=b"-", umask=0, cap=0, rows=0, columns=0, cwd=b"-", argv=[b"-"], env={b"A": b"b"})))
+    read(b"/nowhere")
+    has_text(b"/nowhere")
+    Keeper(0)
+    select.poll()
 
 
 def _bell() -> int:
