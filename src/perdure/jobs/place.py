@@ -3,12 +3,12 @@
     order        what is to be run, before anything is started
     began.json   who looks after it and which process it is, before its first instruction
     ended.json   how it ended: what the job's supervisor saw, or that it never began
-    held         locked for as long as a supervisor has the job
+    asked        when somebody asked for its end inside a backend
     ctl          the supervisor's socket
     out.OFFSET   what it printed (`output`)
     err.OFFSET   which of that was standard error
 
-Everything here is files, so that it is as true with every process dead.
+The directory itself is locked for as long as a supervisor has the job. Everything here is files, so that it is as true with every process dead.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class JobPlace:
         return Ended(
             exit_code=told.exit_code,
             signal=told.signal or None,
-            killed=bool(told.killed_by),
+            killed=bool(told.killed_by) or self._was_asked(told.at),
             at=datetime.fromtimestamp(told.at, UTC),
             why=self._why(told),
             printed=told.printed,
@@ -226,7 +226,7 @@ class JobPlace:
         """
         try:
             make_private(encode(self.directory))
-            held = os.open(self._path("held"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            held = os.open(encode(self.directory), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise PerdureError(f"{self.directory}: {error.strerror or error}.") from error
         try:
@@ -242,6 +242,28 @@ class JobPlace:
         finally:
             os.close(held)
         return True
+
+    def ask(self, now: datetime) -> None:
+        """Note that somebody asks for the job's end from now on, however it comes: inside a backend nobody here sees that.
+
+        Raises PerdureError when it cannot be written.
+        """
+        try:
+            self._write("asked", b"%.6f" % now.timestamp())
+        except OSError as error:
+            raise PerdureError(f"{self.directory}: {error.strerror or error}.") from error
+
+    def unask(self) -> None:
+        """Nobody asks for the end any more."""
+        with suppress(OSError):
+            os.unlink(self._path("asked"))
+
+    def _was_asked(self, at: float) -> bool:
+        """Whether somebody had asked for the end before it came."""
+        try:
+            return float(self._read("asked") or b"inf") <= at
+        except ValueError:
+            return False
 
     def remove(self) -> None:
         """Delete the directory with everything the job printed. Nothing when there is none; for ended jobs only."""
