@@ -12,7 +12,7 @@ import pytest
 
 from perdure.agents.simulant import Simulant
 from perdure.daemon import daemon as module
-from perdure.daemon import rounds as rounds_module
+from perdure.daemon import deaths
 from perdure.daemon.daemon import Daemon
 from perdure.daemon.rounds import Rounds
 from perdure.host.demise import Demise, DemiseKind
@@ -220,7 +220,7 @@ def test_where_the_kernel_does_not_tell_how_a_server_ended(
 ) -> None:
     """What may have been an accident is brought back: that can be ended again."""
     unknown = Demise(kind=DemiseKind.UNKNOWN, sentence="Nobody knows.", detail={})
-    monkeypatch.setattr(rounds_module, "cause", lambda vigil, how: unknown)
+    monkeypatch.setattr(deaths, "cause", lambda vigil, how: unknown)
     configure(private_home, "[live]\nrestore = true\n")
     simulants = Simulants(private_home)
     brought_back: list[Sequence[str]] = []
