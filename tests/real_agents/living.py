@@ -232,8 +232,12 @@ class Company:
 
     def entered(self, member: Member, after: int) -> list[Mapping[str, object]]:
         """Return the conversations that a run is known for certain to have gone on to, behind a number."""
+        return [each.data for each in self.identities(member, after) if each.data["certain"]]
+
+    def identities(self, member: Member, after: int) -> list[Event]:
+        """Return how the conversation of a run was known otherwise than before, behind a number."""
         changes = [each.event for each in self.daemon.events(after, EventKind.IDENTITY_CHANGED)]
-        return [each.data for each in changes if each.run == member.run and each.data["certain"]]
+        return [each for each in changes if each.run == member.run]
 
     def told(self, member: Member) -> str:
         """What is known of one, for whoever reads why a test failed."""

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from perdure.model.event import EventKind
+from perdure.model.run import Run
 from tests.acceptance.kit import only_json
 from tests.acceptance.watching import watching
 from tests.real_agents.agents import PROGRAMS
@@ -45,9 +46,11 @@ def test_every_state_is_seen_as_it_comes(stage: Stage) -> None:
         run_errands(company)
         company.type({each: each.errand.question for each in company.asking})
         ask_questions(company)
+        before, quitting = company.runs(), company.daemon.last()
         company.type({each: each.agent.program.quit for each in company.members})
         company.await_word("exited")
         for each in company.members:
+            keep_until_the_end(company, each, before[each.run], quitting)
             questions = QUESTION if each in company.asking else []
             check(company, each, [*ERRAND, *questions, "exited"], after, hooks=False)
             assert company.timeline(each, after)[-1].cause == "process:process_exit"
@@ -124,6 +127,14 @@ def check(company: Company, member: Member, expected: list[str], after: int, *, 
         assert found is not None, (expected, company.told(member))
         pattern = cause_of(member.name, word, hooks=hooks)
         assert pattern is None or re.match(pattern, found.cause), (pattern, found, company.told(member))
+
+
+def keep_until_the_end(company: Company, member: Member, before: Run, after: int) -> None:
+    """See that an agent that ends stays in its conversation until it has, and as certainly: what is saved then comes back."""
+    assert before.identity is not None, company.told(member)
+    known = before.identity.conversation, before.identity.certain
+    changes = [each.data for each in company.identities(member, after)]
+    assert {(each["conversation"], each["certain"]) for each in changes} <= {known}, (known, changes)
 
 
 def know_what_they_were_asked(company: Company) -> None:
