@@ -13,7 +13,8 @@ from perdure.cli._setup import Setup
 from perdure.cli.restore import ground_of
 from perdure.model.plan import Result
 from perdure.restore.plan import Policy
-from perdure.restore.run import prepare, restore
+from perdure.restore.prepare import prepare
+from perdure.restore.run import restore
 
 WARM = "restore in process"
 WARM_SCROLLBACK = "restore in process, scrollback"

@@ -20,7 +20,8 @@ from perdure.errors import (
 from perdure.host.clock import now
 from perdure.model.plan import Action, Outcome, Result
 from perdure.restore.plan import LEFT_ALONE, Conversation, Holder, is_left_alone
-from perdure.restore.run import Ground, Prepared, prepare, restore
+from perdure.restore.prepare import Ground, Prepared, prepare
+from perdure.restore.run import restore
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

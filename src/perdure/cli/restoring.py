@@ -16,7 +16,7 @@ from perdure.model.secrets import redact_argv, redact_text
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-    from perdure.restore.run import Prepared
+    from perdure.restore.prepare import Prepared
 
 
 class Row(Struct, frozen=True, kw_only=True):
