@@ -182,14 +182,6 @@ def test_a_process_is_that_very_process(child: Callable[..., int]) -> None:
     assert read_entry(NOBODY) is None
 
 
-def test_one_that_only_waits_to_be_collected_is_dead() -> None:
-    with subprocess.Popen(["true"]) as process:
-        entry = read_entry(process.pid)
-        assert entry is not None
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        assert not is_alive(entry.pid, entry.start_ticks)
-
-
 def test_the_start_is_the_real_one(child: Callable[..., int]) -> None:
     before = time.time()
     pid = child("sleep", "1000")
