@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _run(setup: Setup, args: argparse.Namespace) -> int:
     questions = setup.ask(args)
     from perdure.cli.missed import report, unanswered
-    from perdure.cli.render import print_json
+    from perdure.cli.render import print_json, printable
     from perdure.cli.rows import pane_rows
     from perdure.cli.standing import standings
     from perdure.errors import NotFound
@@ -38,7 +38,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     if args.socket is not None:
         for each in looked:
             if isinstance(each, Missed) and each.reason is Miss.NO_SERVER:
-                raise NotFound(each.message)
+                raise NotFound(printable(each.message))
     rows = [row for each in captures for row in pane_rows(each.server, each.topology, each.details)]
     at = now()
     stand = standings(setup, captures, at)
