@@ -68,10 +68,17 @@ class Case:
         if why not in self._because:
             self._because.append(why)
 
-    def closed(self, found: Sequence[Identity]) -> tuple[Identity, ...]:
-        """Return what was found, best first, and last the agent without a conversation."""
+    def closed(self, found: Sequence[Identity], *, fresh: bool = False) -> tuple[Identity, ...]:
+        """Return what was found, best first, and last the agent without a conversation.
+
+        `fresh`: when it is in none of these, it is in none at all, and can begin anew.
+        """
         nothing = Identity(
-            agent=self.agent, profile=self.profile, because=tuple(self._because), left=tuple(sorted(self.left))
+            agent=self.agent,
+            prompted=False if fresh else None,
+            profile=self.profile,
+            because=tuple(self._because),
+            left=tuple(sorted(self.left)),
         )
         return (*found, nothing)
 

@@ -102,20 +102,26 @@ class Ordinary:
 
     def resume(self, identity: Identity, launched: Command) -> Command | None:
         """Return the command that brings the conversation back, or begins it when nothing was ever said in it."""
-        conversation = identity.conversation
-        if conversation is None or not self.is_conversation(conversation) or not launched.argv:
+        form = self._form(identity)
+        if form is None or not launched.argv:
             return None
-        if identity.prompted is not False:
-            if not self.spec.resume:
-                return None
-            form = self.spec.resume
-        else:
-            form = () if identity.taken else self.spec.fresh
+        conversation = identity.conversation or ""
         argv = undisguised(self.program, launched.argv)
         head = head_of(self.program, argv)[1]
         leading, rest = _split([word.replace(ID, conversation) for word in form])
         words = (*argv[:head], *leading, *self.kept(argv[head:]), *rest)
         return Command(argv=words, cwd=self.directory(identity, launched), environ=launched.environ)
+
+    def _form(self, identity: Identity) -> Sequence[str] | None:
+        """Return the words that name the conversation, none for one that is to begin; None where nothing brings it back."""
+        conversation, is_new = identity.conversation, identity.prompted is False
+        if conversation is None:
+            return () if is_new else None
+        if not self.is_conversation(conversation):
+            return None
+        if is_new:
+            return () if identity.taken else self.spec.fresh
+        return self.spec.resume or None
 
     def begin(self, prompt: str = "") -> tuple[tuple[str, ...], bool]:
         """Return the words that start it, and whether they ask for `prompt`."""

@@ -433,6 +433,37 @@ def test_one_in_which_nothing_was_said_starts_afresh() -> None:
     assert command.argv == (*HEAD, "chat", "--checkpoints")
 
 
+def test_one_in_no_conversation_is_started_as_it_was() -> None:
+    launched = Command(argv=(*HEAD, "chat", "--checkpoints"), cwd=CWD)
+    assert HERMES.resume(Identity(agent="hermes", prompted=False), launched) == launched
+    assert HERMES.resume(Identity(agent="hermes"), launched) is None
+
+
+def test_that_nothing_was_said_is_known_where_nothing_was_written(host: DirectoryHost) -> None:
+    """Beside others in its directory it is in none of theirs, and in none of its own."""
+    keep(host, row(LATE, LATER))
+    *_, last = HERMES.identify(Seen(hermes("--yolo")), host)
+    assert (last.conversation, last.prompted) == (None, False)
+
+
+@pytest.mark.parametrize("argv", [("--continue",), ("-c", "some title"), ("--resume", "some title"), ("--resume", OLD)])
+def test_one_that_was_told_to_go_on_may_be_in_something_old(host: DirectoryHost, argv: tuple[str, ...]) -> None:
+    keep(host, row(OLD, -9000))
+    *_, last = HERMES.identify(Seen(hermes(*argv)), host)
+    assert (last.conversation, last.prompted) == (None, None)
+
+
+@pytest.mark.parametrize("hooked", [True, False])
+def test_one_that_left_a_conversation_may_be_in_something_old(host: DirectoryHost, hooked: bool) -> None:
+    keep(host, row(MINE, LATER, ended=LATEST, end_reason="resumed_other"), row(OLD, -9000))
+    record(host, *([("on_session_end", MINE)] if hooked else []))
+    assert HERMES.identify(Seen(hermes()), host)[-1].prompted is None
+
+
+def test_nothing_is_known_where_the_database_cannot_be_asked(host: DirectoryHost) -> None:
+    assert HERMES.identify(Seen(hermes()), host)[-1].prompted is None
+
+
 # -- what it is about -----------------------------------------------------------------------------------------------
 
 

@@ -115,6 +115,22 @@ def test_after_new_there_is_no_conversation_until_a_prompt(host: DirectoryHost) 
     claims = OPENCODE.identify(Seen(process("opencode"), title="OpenCode"), host)
     assert [each.conversation for each in claims] == [None]
     assert claims[-1].left == (A,)
+    # So it is known that nothing was said, and it can begin anew.
+    assert claims[-1].prompted is False
+
+
+def test_one_that_shows_no_page_of_its_own_may_be_anywhere(host: DirectoryHost) -> None:
+    keep(host, row(A, "First", updated=BEFORE))
+    for argv, title in (((), "vim"), ((), "OC | a viewer"), (("-s", A), "OpenCode")):
+        last = OPENCODE.identify(Seen(process("opencode", *argv), title=title), host)[-1]
+        assert (last.conversation, last.prompted) == (None, None)
+
+
+def test_one_in_no_conversation_is_started_as_it_was() -> None:
+    launched = Command(argv=("opencode", "--agent", "plan", "--prompt", "hello"), cwd=CWD)
+    command = OPENCODE.resume(Identity(agent="opencode", prompted=False), launched)
+    assert command == Command(argv=("opencode", "--agent", "plan"), cwd=CWD)
+    assert OPENCODE.resume(Identity(agent="opencode"), launched) is None
 
 
 def test_on_the_first_page_whatever_has_a_title_was_left_if_it_was_ever_shown(host: DirectoryHost) -> None:

@@ -222,7 +222,8 @@ class _Search:
 
     def identities(self) -> Sequence[Identity]:
         """Return every identity the evidence allows, best first, the last without a conversation."""
-        return self._case.closed(self._open() or self._hooked() or self._launched())
+        found = self._open() or self._hooked() or self._launched()
+        return self._case.closed(found, fresh=self._is_fresh())
 
     def _open(self) -> list[Identity]:
         """What workers below it have open: one, unless several conversations are held at once."""
@@ -286,6 +287,16 @@ class _Search:
         own = self._case.claim(conversation, Evidence.ARGV, certain=False, written_at=written)
         return [own, *self._case.guesses([each for each in self._candidates() if each[1] != conversation])]
 
+    def _is_fresh(self) -> bool:
+        """Whether it is in no conversation when it is in none that is known: then nothing was ever said in it.
+
+        What it was told to go on with, or went on to by `/resume`, leaves no trace before the next prompt.
+        """
+        told = {each.name for each in self._hermes.arguments(self._process)} & {"--resume", "--continue"}
+        if told or self._case.left or not store.is_readable(self._database, self._host):
+            return False
+        return not any(last.was_left for each in self._begun() if (last := self._last(each)) is not None)
+
     def _called(self) -> str | None:
         """The conversation the command line names by its title, which is no other's."""
         options = [each for each in self._hermes.arguments(self._process) if each.name in ("--resume", "--continue")]
@@ -308,8 +319,7 @@ class _Search:
 
         `closed`: also what began with it and is closed by now, for it may be about to end.
         """
-        since = self._process.started_at
-        begun = [each for each in store.begun_since(self._database, since, self._host) if self._began_with(each)]
+        since, begun = self._process.started_at, self._begun()
         left = [store.find(self._database, each, self._host) for each in sorted(self._case.left)]
         line = [self._last(each) for each in (*(each for each in left if each), *begun)]
         touched = sorted(
@@ -326,6 +336,11 @@ class _Search:
         over = (each for each in left if each is not None and each.ended_at is not None and not each.was_left)
         found |= {each.id: each.written_at for each in over}
         return [(at, ident) for ident, at in found.items() if at is not None]
+
+    def _begun(self) -> list[Session]:
+        """Conversations that may have begun with this process, and are held here."""
+        begun = store.begun_since(self._database, self._process.started_at, self._host)
+        return [each for each in begun if self._began_with(each)]
 
     def _last(self, session: Session) -> Session | None:
         """The last of the conversations that were begun in place of each other."""

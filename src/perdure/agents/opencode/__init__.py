@@ -221,11 +221,14 @@ class _Search:
         self._at = sighting.at
         self._records = host.hooks(opencode.name, sighting.process)
         self._case = Case(opencode.name, self._about, profile=store.profile(sighting.process, host))
+        #: Its first page is in sight: where no conversation without a title is its own, it is in none.
+        self._is_fresh = False
 
     def identities(self) -> Sequence[Identity]:
         """Return every identity the evidence allows, best first, the last without a conversation."""
         hooked = self._hooked()
-        return self._case.closed(self._launched() if hooked is None else hooked)
+        found = self._launched() if hooked is None else hooked
+        return self._case.closed(found, fresh=self._is_fresh)
 
     def _hooked(self) -> list[Identity] | None:
         """Return what the plugin's records leave, None when there are none that say anything."""
@@ -279,7 +282,9 @@ class _Search:
 
     def _not_yet(self, conversation: str) -> list[Identity]:
         """A program that was killed leaves its title behind, which stays until the next one has started up."""
-        return [*self._titled(), self._case.claim(conversation, Evidence.GUESS, certain=False)]
+        found = [*self._titled(), self._case.claim(conversation, Evidence.GUESS, certain=False)]
+        self._is_fresh = False
+        return found
 
     def _is_touched(self, session: Session | None) -> bool:
         """Whether this process can have written to it."""
@@ -297,6 +302,7 @@ class _Search:
             return self._guesses(self._touched())
         if not self._shown.text:
             self._case.note("the title is that of the first page, or of a conversation that has none yet")
+            self._is_fresh = True
             # Whatever has a title of its own is not what is shown, also where it was only looked at before.
             untitled = {each.id for each in self._everything() if _is_nameless(each.title) or self._is_late(each)}
             self._case.left.update(each.id for each in self._everything() if each.id not in untitled)
