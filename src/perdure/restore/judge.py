@@ -130,6 +130,9 @@ def _begun(step: Step, identity: Identity, *, is_over: bool) -> Verdict | None:
 
 def _resumed(step: Step, identity: Identity, seen: Seen, task: str | None) -> Verdict | None:
     same = identity.conversation == step.conversation
+    if same and identity.prompted is False:
+        # Something was said in it when it was saved: it may not have read that yet, or it has lost it.
+        return None
     if _is_sure(identity):
         if same:
             return Verdict(result=Result.VERIFIED, why=f"known by {identity.evidence}")
@@ -154,6 +157,8 @@ def _too_late(step: Step, identity: Identity, seen: Seen) -> Verdict:
     if seen.reading is not None and seen.reading.state is State.ATTENTION:
         return Verdict(result=Result.UNVERIFIED, why=f"{step.agent} waits for an answer")
     if identity.conversation == step.conversation:
+        if identity.prompted is False:
+            return Verdict(result=Result.FAILED, why="it came up with nothing of what was said in this conversation")
         return Verdict(
             result=Result.UNVERIFIED, why=f"only its {identity.evidence} says that it is in this conversation"
         )

@@ -250,7 +250,7 @@ def _offers(looks: Sequence[_Look], others: Collection[Conversation | None]) -> 
 
     Where there are fewer conversations than agents that may be in them, none of these gets one: whose it is nobody knows.
     """
-    open = {look.pane: _offered(look.claims, others) for look in looks if look.saved.conversation is None}
+    open = {look.pane: _offered(look, others) for look in looks if look.saved.conversation is None}
     given: dict[str, Conversation | None] = {}
     for pane, claims in sorted(open.items(), key=lambda each: len(each[1])):
         given[pane] = next((key for key in claims if key not in given.values()), None)
@@ -258,13 +258,15 @@ def _offers(looks: Sequence[_Look], others: Collection[Conversation | None]) -> 
     return {pane: (open[pane][key],) for pane, key in given.items() if key is not None and key not in short}
 
 
-def _offered(
-    claims: Sequence[Identity], others: Collection[Conversation | None]
-) -> dict[Conversation | None, Identity]:
-    """Return what may be offered, best first, by the best claim of each: alone, any of them would look like a word."""
+def _offered(look: _Look, others: Collection[Conversation | None]) -> dict[Conversation | None, Identity]:
+    """Return what may be offered, best first, by the best claim of each: alone, any of them would look like a word.
+
+    What was last written before the agent was last seen was weighed then, and it was not in it.
+    """
     found: dict[Conversation | None, Identity] = {}
-    for claim in claims:
-        if (key := _key(claim)) not in others:
+    for claim in look.claims:
+        is_old = claim.written_at is not None and claim.written_at <= look.at
+        if (key := _key(claim)) not in others and not is_old:
             found.setdefault(key, structs.replace(claim, certain=False))
     return found
 

@@ -45,6 +45,18 @@ def test_certain_evidence_of_now_verifies(evidence: Evidence) -> None:
     assert str(evidence) in why(RESUME, seen)
 
 
+@pytest.mark.parametrize("evidence", [*PRESENT, *ABSENT])
+@pytest.mark.parametrize("certain", [True, False])
+def test_one_that_came_up_with_nothing_of_what_was_said_has_failed(evidence: Evidence, certain: bool) -> None:
+    """Some go on under any id they are given: that of a conversation they do not know as well."""
+    seen = Seen(identity=an_identity(evidence=evidence, certain=certain, prompted=False), screen=("Session not found",))
+
+    assert result(RESUME, seen) is None
+    assert result(RESUME, seen, is_late=True) is Result.FAILED
+    assert "nothing of what was said" in why(RESUME, seen, is_late=True)
+    assert result(START, seen, is_late=True) is not Result.FAILED
+
+
 @pytest.mark.parametrize("evidence", PRESENT)
 def test_another_conversation_is_a_failure_that_names_it(evidence: Evidence) -> None:
     seen = Seen(identity=an_identity(conversation="bad1dea", evidence=evidence), screen=SHOWN)

@@ -220,6 +220,15 @@ def test_guesses_are_never_what_another_has() -> None:
     assert conversations(went)["%0"] == ("c", False)
 
 
+def test_what_was_written_before_the_last_save_is_not_offered() -> None:
+    """It was known then, and that the agent was not in it as well: another has left it."""
+    old, new = a_claim("a", written_at=SAVED), a_claim("b", written_at=at(70))
+    for nobody in (a_claim(None), a_claim(None, prompted=False)):
+        assert conversations(now_in(saved_with(nobody), [old])) == {"%0": (None, False)}
+        found = now_in(saved_with(nobody), [old, new])["%0"]
+        assert (found.identity.conversation, found.why) == ("b", "b was written to after the last save")
+
+
 def test_two_that_nothing_is_known_of_get_two_or_none() -> None:
     snapshot = saved_with(a_claim(None), a_claim(None))
     assert conversations(now_in(snapshot, [a_claim("a"), a_claim("b")], [a_claim("a")])) == {
