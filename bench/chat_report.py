@@ -18,10 +18,11 @@ def lines(found: Chats) -> Iterator[str]:
     compared = f"hermes-agent {found.peer}" if found.peer else "hermes-agent was not there to be compared"
     yield f"chats: {compared}; searches in {found.turns} turns; milliseconds, median (minimum)"
     width = max(map(len, found.whats()))
-    judged = {**targets.of_hermes(found), **targets.found_soon(found)}
+    judged = {what: _at_least(verdict) for what, verdict in targets.of_hermes(found).items()}
+    judged |= {what: target_of(verdict, " ms (p95)") for what, verdict in targets.found_soon(found).items()}
     yield f"  {'':<{width}} {'SQLite alone':>18} {'perdure':>18} {'hermes':>20}   quicker    p95   target"
     for what in found.whats():
-        yield f"  {_row(found, what, width, judged.get(what))}".rstrip()
+        yield f"  {_row(found, what, width, judged.get(what, ''))}".rstrip()
     yield ""
     for peer in (chats.PERDURE, chats.HERMES):
         if (all_of_them := targets.searches(found, peer)) is not None:
@@ -35,12 +36,16 @@ def lines(found: Chats) -> Iterator[str]:
         yield f"  {verdict.what}: {verdict.value:.2f}x   {target_of(verdict)}"
 
 
-def _row(found: Chats, what: str, width: int, judged: Verdict | None) -> str:
+def _row(found: Chats, what: str, width: int, judged: str) -> str:
     bare, ours, theirs = (found.of(what, peer) for peer in _PEERS)
     cells = f"{_cell(bare):>18} {_cell(ours):>18} {_cell(theirs):>20}"
     ratio = "" if ours is None or theirs is None else f"{theirs.median / ours.median:.1f}x"
     p95 = "" if ours is None else _ms(ours.p95)
-    return f"{what:<{width}} {cells} {ratio:>9} {p95:>6}   {target_of(judged, '')}"
+    return f"{what:<{width}} {cells} {ratio:>9} {p95:>6}   {judged}"
+
+
+def _at_least(verdict: Verdict) -> str:
+    return f">= {1 / verdict.limit:g}x {'ok' if verdict.ok else 'missed'}"
 
 
 def _cell(timing: Timing | None) -> str:

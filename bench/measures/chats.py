@@ -25,8 +25,8 @@ FIRST, LATER = "appending, at first", "appending, in the end"
 CROWDS = (100, 1_000, 10_000)
 #: How many appends are one sample: of one writer, and of each of several.
 _ALONE, _EACH = 100, 50
-#: How many chats are opened in one sample; the more of them there are, the longer some take.
-_OPENED = {100: 20, 1_000: 10, 10_000: 2}
+#: How many chats are opened in one sample, and how many by one to whom each takes the longer the more there are.
+_OPENED, _OPENED_SLOWLY = 20, {100: 20, 1_000: 5, 10_000: 2}
 #: How many turns are in the chat that is loaded, and in how many others the rest is.
 LONG, _OTHERS = 10_000, 2_000
 #: Which Python a peer's own environment has.
@@ -78,7 +78,8 @@ def _appends(peers: Peers, place: Sandbox, memory: dict[str, dict[str, int]]) ->
             steps[f"{peer}: {PROCESSES}"] = _processes(others)
         yield steps
         for peer, sizes in held.items():
-            memory[peer] = {FIRST: sizes[0], LATER: sizes[-1]}
+            # Not before everything was done once: each thread that ever wrote has a connection.
+            memory[peer] = {FIRST: sizes[1], LATER: sizes[-1]}
 
 
 def _alone(hand: Hand, held: list[int]) -> Step:
@@ -144,7 +145,7 @@ def _opening(hand: Hand, crowd: int) -> Step:
 
     def step() -> float:
         nonlocal place
-        count = _OPENED[crowd]
+        count = _OPENED_SLOWLY[crowd] if hand.peer == HERMES else _OPENED
         chosen = [(place + each) * 37 % crowd for each in range(count)]
         place += count
         return float(hand.do("open", chats=chosen))
