@@ -192,8 +192,15 @@ model:
   default: stub-model
   base_url: "{place.url}/v1"
   api_key: made-up
+security:
+  # Otherwise every first start in a home looks for packages it could do without.
+  allow_lazy_installs: false
 """
     return {".hermes/config.yaml": settings}
+
+
+#: It takes what it knows of models from its own files, and asks nobody.
+KNOWN_PRICES = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 
 
 def _aider_files(place: Place) -> Mapping[str, str]:
@@ -219,6 +226,14 @@ PROGRAMS: Mapping[str, Program] = {
         Program("cline", r"What can I do", "/clear", "/quit", _cline_files, words=("--tui", "--auto-approve", "false")),
         Program("goose", r"Enter to send", "/clear", "/exit", environ=_goose_environ, words=("session",)),
         Program("hermes", r"❯", "/new", "/exit", _hermes_files, patience=120.0),
-        Program("aider", r"(?m)^(?:diff)?> *$", "/clear", "/exit", _aider_files, options=_aider_options),
+        Program(
+            "aider",
+            r"(?m)^(?:diff)?> *$",
+            "/clear",
+            "/exit",
+            _aider_files,
+            lambda place: KNOWN_PRICES,
+            options=_aider_options,
+        ),
     )
 }

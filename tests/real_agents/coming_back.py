@@ -22,9 +22,9 @@ import psutil
 
 from perdure.model.screen import State
 from perdure.restore.replay import below_marker
-from tests.real_agents.agents import PROGRAMS
-from tests.real_agents.kit import PATIENCE, SYSTEM_PATH, Agent, Stage
-from tests.real_agents.seeing import wait_until
+from tests.real_agents.agents import KNOWN_PRICES, PROGRAMS
+from tests.real_agents.kit import PATIENCE, SYSTEM_PATH, Agent, Sign, Stage
+from tests.real_agents.seeing import state_of, wait_until
 from tests.real_agents.stub_model import Seen
 
 #: What the words of a key are in the name of a variable: Perdure neither keeps nor replays it.
@@ -32,6 +32,13 @@ KEYS = ("KEY", "TOKEN")
 
 #: Those that are only certain of their conversation with our hooks, plugin or title. The others always are.
 HOOKED = ("codex", "gemini", "hermes", "opencode", "qwen")
+
+#: What is on the screen of those who leave there what was said before, once a new conversation has begun.
+BEGUN: Mapping[str, Sign] = {
+    "aider": r"All chat history cleared",
+    "goose": r"Chat context cleared",
+    "hermes": r"New session started",
+}
 
 
 def live_at_home(stage: Stage) -> None:
@@ -55,7 +62,7 @@ def _exported(stage: Stage) -> dict[str, str]:
         found |= {name: value for name, value in environ.items() if name.endswith(KEYS)}
     # No agent is to ask the world outside for a newer one of itself.
     quiet = ("OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE", "GOOSE_DISABLE_KEYRING")
-    return {**found, **dict.fromkeys(quiet, "1"), "GOOSE_TELEMETRY_ENABLED": "false"}
+    return {**found, **dict.fromkeys(quiet, "1"), "GOOSE_TELEMETRY_ENABLED": "false", **KNOWN_PRICES}
 
 
 def prepare(stage: Stage, names: Iterable[str]) -> list[str]:
@@ -87,7 +94,7 @@ def answers_to(prompts: Mapping[Agent, str]) -> dict[Agent, Seen]:
     """Ask every agent something, wait until each has answered, and return the requests they made."""
     before = {agent: len(agent.stage.stub.seen) for agent in prompts}
     for agent, prompt in prompts.items():
-        wait_until(agent, State.IDLE)
+        _wait_until_at_rest(agent)
         agent.type(prompt)
     made = {agent: agent.wait_for_request(prompt, before[agent]) for agent, prompt in prompts.items()}
     for agent, seen in made.items():
@@ -95,6 +102,22 @@ def answers_to(prompts: Mapping[Agent, str]) -> dict[Agent, Seen]:
     for agent in prompts:
         wait_until(agent, State.IDLE)
     return made
+
+
+def _wait_until_at_rest(agent: Agent) -> None:
+    """Wait until it takes a prompt. What became of the turn in which its server died may have been an error."""
+    agent.wait_for(lambda screen: state_of(agent, screen) in (State.IDLE, State.ERROR))
+
+
+def begin_anew(agent: Agent, said: str) -> None:
+    """Begin a new conversation where `said` was the last thing on the screen, and wait until it has begun."""
+    wait_until(agent, State.IDLE)
+    agent.new_conversation()
+    if agent.program.name == "hermes":
+        agent.wait_for(r"Approve Once")
+        agent.type("1")
+    agent.wait_for(BEGUN.get(agent.program.name, lambda screen: said not in screen))
+    agent.wait_until_still()
 
 
 def own_screen(agent: Agent) -> str:

@@ -20,14 +20,27 @@ from tests.tmux_server import TmuxServer
 HERE = os.path.dirname(os.path.abspath(__file__))
 #: The property of a test's report that names an agent it started.
 RAN = "real agent"
+#: Those that take longest to start, and to answer.
+SLOW = ("opencode", "hermes", "cline")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test in this folder, before the marks decide what is left out."""
-    for item in items:
-        if str(item.path).startswith(HERE + os.sep):
-            item.add_marker(pytest.mark.real_agent)
+    """Mark every test in this folder, before the marks decide what is left out, and let the long ones be the first.
+
+    Two that work side by side begin with a half each: long ones are at the beginning of both.
+    """
+    ours = [item for item in items if str(item.path).startswith(HERE + os.sep)]
+    for item in ours:
+        item.add_marker(pytest.mark.real_agent)
+    if len(ours) == len(items):
+        items.sort(key=_seems_long, reverse=True)
+        items[:] = [*items[::2], *items[1::2]]
+
+
+def _seems_long(item: pytest.Item) -> tuple[bool, bool]:
+    """Restores start everything twice, and some agents take long to start."""
+    return item.path.name.startswith("test_restore"), any(name in item.nodeid for name in SLOW)
 
 
 @pytest.fixture

@@ -146,13 +146,17 @@ class Stage:
         """
         program = self.configure(name)
         agent = Agent(self, program, self._pane(program, cwd or self.directory("alpha"), env or {}, size))
-        self._started(name)
+        self.note_start(name)
         words = command if command is not None else (name, *program.words, *program.options(self.place), *args)
         agent.launch(shlex.join(words))
         sign = program.ready if ready is None else ready
         if sign:
             agent.wait_for(sign, timeout=program.patience)
         return agent
+
+    def note_start(self, name: str) -> None:
+        """Count an agent among those that ran; `start` does it."""
+        self._started(name)
 
     def _pane(self, program: Program, cwd: str, env: Mapping[str, str], size: tuple[int, int]) -> str:
         """Open a session with nothing but a clean shell in it; return its pane's id."""
