@@ -24,9 +24,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = "perdure jobs run [OPTIONS] (-- ARGV … | --shell TEXT)"
     parser.add_argument("--shell", metavar="TEXT", help="a text for your own shell, in place of the words behind --")
     parser.add_argument("--pty", action="store_true", help="on a terminal of its own, as interactive programs want it")
-    parser.add_argument("--cwd", metavar="D", type=path_argument, help="where it runs; here, without it")
+    parser.add_argument("--cwd", metavar="D", type=path_argument, help="the directory it runs in; this one, without it")
     parser.add_argument("--owner", metavar="O", help="whose it is: the key of a chat or the id of a run")
-    parser.add_argument("--backend", metavar="B", default=LOCAL, help="where it runs: local, this machine")
+    parser.add_argument(
+        "--backend", metavar="B", default=LOCAL, help="where it runs: local, this machine, or one of [jobs.backends]"
+    )
     parser.add_argument(
         "--env",
         metavar="NAME=VALUE",
@@ -80,13 +82,20 @@ def _order(args: argparse.Namespace) -> Order:
     return Order(
         argv=tuple(args.rest) if args.rest else None,
         shell=args.shell,
-        cwd=os.path.abspath(args.cwd or os.getcwd()),
+        cwd=_directory(args),
         env=dict(args.env),
         terminal=Terminal() if args.pty else None,
         owner=args.owner,
         backend=args.backend,
         notify=Notify(on_exit=args.notify_exit, patterns=tuple(args.notify_on), every_seconds=args.every),
     )
+
+
+def _directory(args: argparse.Namespace) -> str:
+    """Where it runs. Another machine knows nothing of where we are."""
+    if args.backend != LOCAL:
+        return args.cwd or ""
+    return os.path.abspath(args.cwd or os.getcwd())
 
 
 def _could_not_begin(job: Job) -> bool:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from perdure.host.config_words import sentence
-from perdure.model.config import JobsConfig
+from perdure.host.config_words import sentence, shown
+from perdure.model.backend_check import mistakes_in_backend
+from perdure.model.config import BackendConfig, JobsConfig
 
 _PATTERN = re.compile(r"[A-Za-z_*][A-Za-z0-9_*]*", re.ASCII)
 _CENTURY = 36525 * 86400
@@ -30,17 +31,37 @@ def read_jobs(table: object) -> tuple[JobsConfig, list[str]]:
     if not isinstance(table, dict):
         return JobsConfig(), ["jobs must be a table: [jobs]"]
     wrong: list[str] = []
-    fields = {}
+    fields: dict[str, object] = {}
+    backends = _backends(table.get("backends", {}), wrong)
     # One by one: otherwise only the first mistake would be said.
     for name, value in table.items():
+        if name == "backends":
+            continue
         try:
             msgspec.convert({name: value}, JobsConfig)
         except msgspec.ValidationError as error:
             wrong.append(f"[jobs]: {sentence(str(error))}")
         else:
             fields[name] = value
-    jobs = msgspec.convert(fields, JobsConfig)
+    jobs = msgspec.structs.replace(msgspec.convert(fields, JobsConfig), backends=backends)
     return jobs, wrong + [f"jobs.{each}" for each in mistakes_in_jobs(jobs)]
+
+
+def _backends(tables: object, wrong: list[str]) -> dict[str, BackendConfig]:
+    if not isinstance(tables, dict):
+        wrong.append("jobs.backends must be tables, such as [jobs.backends.mine]")
+        return {}
+    backends = {}
+    for name, table in tables.items():
+        where = f"[jobs.backends.{shown(name)}]"
+        try:
+            backend = msgspec.convert(table, BackendConfig)
+        except msgspec.ValidationError as error:
+            wrong.append(f"{where}: {sentence(str(error))}")
+        else:
+            wrong += [f"{where}: {what}" for what in mistakes_in_backend(name, backend)]
+            backends[name] = backend
+    return backends
 
 
 def mistakes_in_jobs(jobs: JobsConfig) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from perdure.errors import UsageError
-from perdure.model.job import Order
+from perdure.model.job import LOCAL, Order
 from perdure.model.text import decode, encode
 
 #: How often the owner of a job may be told what is new at most, in seconds between two times.
@@ -50,7 +50,7 @@ def _mistakes(order: Order) -> Iterator[str]:
         yield "A job needs a program: its words are empty."
     if order.shell is not None and not order.shell.strip():
         yield "A job needs a text for the shell: this one is empty."
-    if not os.path.isabs(order.cwd):
+    if not os.path.isabs(order.cwd) and not (order.cwd == "" and order.backend != LOCAL):
         yield "The directory a job runs in must be an absolute path."
     if any("\0" in each for each in (*(order.argv or ()), order.shell or "", order.cwd, order.owner or "")):
         yield "No word of a job can have a NUL character in it."

@@ -17,7 +17,7 @@ from perdure.errors import AmbiguousJob, JobNotFound, JobOver, PerdureError, Ref
 from perdure.host.scope import outside_service
 from perdure.host.users import current_user, shell_of
 from perdure.jobs import control, hiring, reading, waiting
-from perdure.jobs.backends import find_backend
+from perdure.jobs.backends import find_backend, true_end
 from perdure.jobs.backends.backend import Backend
 from perdure.jobs.environment import environment_for
 from perdure.jobs.ordering import accepted, check_size, new_id
@@ -27,7 +27,7 @@ from perdure.jobs.record import write_record
 from perdure.jobs.standing import is_beginning, settled, uptime
 from perdure.jobs.waiting import Waited
 from perdure.model.config import Config
-from perdure.model.job import Job, JobStatus, Order
+from perdure.model.job import LOCAL, Job, JobStatus, Order
 from perdure.ports import JobStore
 
 
@@ -84,7 +84,7 @@ class Jobs:
         has_terminal = order.terminal is not None
         env = environment_for(self._environ, order.env, self.config, has_terminal=has_terminal)
         try:
-            wrapped = backend.wrap(job.id, replace(order, env=env))
+            wrapped = backend.wrap(job.id, order, env=env, directory=self.path(job))
             hiring.start(
                 self.directory,
                 job.id,
@@ -235,7 +235,7 @@ class Jobs:
             return ()
         # Each may take its grace, so they take it together. The store is left to this thread.
         with ThreadPoolExecutor(min(len(running), _TOGETHER)) as pool:
-            killed = list(pool.map(self._end, running))
+            killed = list(pool.map(self._end_if_it_can_be, running))
         return tuple(Ended(job=self.get(job.id), left=each.left) for job, each in zip(running, killed, strict=True))
 
     def has_running(self, owner: str, max_age: timedelta | None = None) -> bool:
@@ -261,11 +261,15 @@ class Jobs:
             with suppress(PerdureError):  # and where that cannot be written, the next one does
                 place.give_up("Whoever ordered it was ended before it began.", now)
             facts = place.facts()
-        seen = settled(job, facts, now)
+
+        def as_it_is(fresh: Job) -> Job:
+            return true_end(settled(fresh, facts, now), place.directory, self.config)
+
+        seen = as_it_is(job)
         if seen == job:
             return job
         try:
-            return self.store.change_job(job.id, lambda fresh: settled(fresh, facts, now))
+            return self.store.change_job(job.id, as_it_is)
         except StoreUnusable:
             # It can be looked at where nothing can be written.
             return seen
@@ -297,10 +301,35 @@ class Jobs:
             self.store.add_job(job, limit=limit, of_owner=of_owner)
 
     def _end(self, job: Job) -> control.Killed:
-        """End what runs of a job: inside its backend first, which what runs here may be the only way into."""
+        """End what runs of a job: inside its backend first, where its last words come from.
+
+        Raises PerdureError when nobody knows whether it has ended there; then nothing has changed here.
+        """
+        grace = self.config.grace_seconds
+        if job.order.backend == LOCAL or job.status not in (JobStatus.RUNNING, JobStatus.LOST):
+            return control.kill(self.path(job), grace)
+        place, backend = JobPlace(self.path(job)), self._backend(job.order)
         if job.is_running:
-            self._backend(job.order).kill(job)
-        return control.kill(self.path(job), self.config.grace_seconds)
+            place.ask(self.now())
+        try:
+            found = backend.kill(job, grace)
+        except PerdureError:
+            place.unask()
+            raise
+        if found:
+            waiting.let_end(place)
+        killed = control.kill(self.path(job), grace)
+        if not found and job.is_running:
+            # It may have been on its way there; now nothing more can come.
+            backend.kill(job, grace)
+        return killed
+
+    def _end_if_it_can_be(self, job: Job) -> control.Killed:
+        try:
+            return self._end(job)
+        except PerdureError:
+            # The others are ended all the same.
+            return control.Killed(found=0, left=1)
 
     def _never_began(self, job: Job, why: str) -> None:
         with suppress(PerdureError):
@@ -309,7 +338,7 @@ class Jobs:
         self.store.change_job(job.id, lambda fresh: over if fresh.is_running else fresh)
 
     def _backend(self, order: Order) -> Backend:
-        return find_backend(order.backend, self._shell())
+        return find_backend(order.backend, self._shell(), self.config, self._environ)
 
     def _shell(self) -> str:
         """The user's shell: what they say, else what the password database says."""

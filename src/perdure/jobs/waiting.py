@@ -10,6 +10,7 @@ from msgspec import Struct
 from perdure.errors import UsageError
 from perdure.host.clock import pause, ticking
 from perdure.host.exits import Exits
+from perdure.jobs.place import JobPlace
 from perdure.jobs.reading import Printed
 from perdure.model.job import Job
 
@@ -17,6 +18,8 @@ from perdure.model.job import Job
 _EVERY = 0.2
 #: The same once its process is gone, and only its end has to be written down.
 _SOON = 0.01
+#: How long what leads to a backend may take to end after the command in it.
+_DRAIN = 3.0
 
 
 class Waited(Struct, frozen=True, kw_only=True):
@@ -77,6 +80,13 @@ def _let_pass(job: Job, exits: Exits[str], left: float) -> None:
     if ready:
         exits.read()
         pause(min(_SOON, left))
+
+
+def let_end(place: JobPlace) -> None:
+    """Wait until the end of a job is written down whose command is known to have ended, but not for ever."""
+    deadline = ticking() + _DRAIN
+    while place.ended() is None and ticking() < deadline:
+        pause(_SOON)
 
 
 def still_running(seconds: float) -> str:

@@ -137,6 +137,25 @@ class ChatsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     legacy_dir: str = ""
 
 
+class BackendConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Somewhere else for jobs to run."""
+
+    #: `ssh`, `docker` or `podman`.
+    kind: str
+    #: ssh: a name or address, or what stands for one in ssh's own configuration.
+    host: str = ""
+    #: Who one is there: of a host or in a container. As it is there when empty.
+    user: str = ""
+    port: int | None = None
+    #: A file with a private key.
+    identity: str = ""
+    #: A container that runs, or else an image of which every job gets a container of its own.
+    container: str = ""
+    image: str = ""
+    #: More for the program: `Name=value` for ssh, `--name=value` for the others.
+    options: tuple[str, ...] = ()
+
+
 class JobsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How much jobs may do and print, and how long they are known."""
 
@@ -158,6 +177,8 @@ class JobsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     environment: tuple[str, ...] = ("*",)
     #: Names of variables that are passed on even though they look like secrets.
     secrets: tuple[str, ...] = ()
+    #: Where jobs may run besides this machine, by name.
+    backends: Mapping[str, BackendConfig] = {}
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -48,8 +48,9 @@ class Order(Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...] | None = None
     #: Text for the user's own shell.
     shell: str | None = None
+    #: Where it runs; elsewhere than on this machine "" is wherever one is there.
     cwd: str
-    #: The whole environment, secrets too: for the job alone, never shown.
+    #: What the job is given besides, secrets too: for the job alone, never shown.
     env: Mapping[str, str] = {}
     #: None: pipes, and standard error is told from standard output.
     terminal: Terminal | None = None

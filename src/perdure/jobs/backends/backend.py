@@ -24,8 +24,15 @@ class Backend(Protocol):
     def check(self) -> None:
         """Raise PerdureError, in one sentence, when no job can be run there now."""
 
-    def wrap(self, id: str, order: Order) -> Wrapped:
-        """Return what to start here so that the order is carried out there. `order.env` is whole."""
+    def wrap(self, id: str, order: Order, *, env: Mapping[str, str], directory: str) -> Wrapped:
+        """Return what to start here so that the order is carried out there.
 
-    def kill(self, job: Job) -> None:
-        """End what the job has running inside the backend; what was started here for it is ended by others."""
+        `order.env` is what was asked for, all a job elsewhere gets; `env` is the whole environment of a job of this machine.
+        `directory` will be the job's own. Raises PerdureError when the order cannot be carried out there.
+        """
+
+    def kill(self, job: Job, grace: float) -> int:
+        """End what the job has running inside the backend and return how many processes that was.
+
+        What was started here for it is ended by others. Raises PerdureError when it is not certain that all have ended.
+        """
