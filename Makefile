@@ -8,7 +8,7 @@ BENCH_ARGS ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux up test test-real test-live real-agents check format bench pins clean
+.PHONY: help setup tmux sshd up test test-real test-live real-agents check format bench pins clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -19,11 +19,14 @@ setup: ## make .venv with the pinned versions and perdure itself
 tmux: ## see that tmux 3.2 or newer is there, install it where that is allowed
 	@scripts/need-tmux
 
+sshd:
+	@scripts/need-sshd
+
 up: setup tmux ## watch this machine's panes and save what changes, until Ctrl-C
 	@exec .venv/bin/perdure up
 
 # Three at once on however few cores: most of the time a test waits for tmux, an agent or a database.
-test: setup tmux check ## all checks and all tests, apart from those that need real agents
+test: setup tmux sshd check ## all checks and all tests, apart from those that need real agents
 	@$(PY) -m pytest -q -n 3 --dist worksteal $(PYTEST_ARGS)
 
 real-agents: ## install the real agent programs the tests know, in their pinned versions

@@ -19,6 +19,12 @@ from perdure.model.config import BackendConfig
 
 _INSTALL = "apt-get install -y openssh-server"
 _PATIENCE = 30.0
+#: Where scripts/need-sshd puts one. The home of a test is another.
+_CACHE = os.path.join(
+    os.environ.get("PERDURE_TEST_CACHE")
+    or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "perdure"),
+    "sshd",
+)
 
 
 class Sshd:
@@ -111,7 +117,7 @@ class Sshd:
 @contextmanager
 def running_sshd(root: str) -> Iterator[Sshd]:
     """A server that runs; the test is skipped, with the line that installs it, where there is none."""
-    program = os.environ.get("PERDURE_TEST_SSHD") or shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin")
+    program = shutil.which("sshd", path=f"/usr/sbin:/usr/local/sbin:/sbin:{_CACHE}")
     if sys.platform != "linux" or program is None or shutil.which("ssh") is None:
         pytest.skip(f"There is no sshd here; this installs it: {_INSTALL}")
     os.mkdir(root)
