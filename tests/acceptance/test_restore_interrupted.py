@@ -150,9 +150,7 @@ class Scene:
         """Return what stands in every pane, without the times in it."""
         format = "#{session_name}:#{window_index}.#{pane_index}"
         targets = self.tmux.run("list-panes", "-a", "-F", format).decode().split()
-        return {
-            target: [_TIMES.sub("", line) for line in contents(self.tmux, f"={target}")] for target in targets
-        }
+        return {target: [_TIMES.sub("", line) for line in contents(self.tmux, f"={target}")] for target in targets}
 
     def started(self) -> dict[str, int]:
         """Return how often each conversation was started since the last end."""
