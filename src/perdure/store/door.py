@@ -11,8 +11,9 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from queue import SimpleQueue
 from weakref import WeakValueDictionary
 
 from perdure import errors
@@ -62,26 +63,46 @@ class Door:
 
     def _wait(self, file: int, patience: float) -> None:
         """Let another thread wait for the lock: nothing else can stop waiting for it after a while."""
-        guard, is_over = threading.Lock(), threading.Event()
+        guard, got = threading.Lock(), threading.Lock()
+        got.acquire()
 
         def wait() -> None:
             # Of two processes that wait for each other, at the doors of two databases, one gets an error.
             with suppress(OSError):
                 fcntl.lockf(file, fcntl.LOCK_EX)
             with guard:
-                is_over.set()
+                got.release()
                 if self._is_given_up:
                     fcntl.lockf(file, fcntl.LOCK_UN)
                     self._is_given_up = False
 
-        threading.Thread(target=wait, name="perdure-door", daemon=True).start()
+        _waiter().put(wait)
+        has_got = False
         try:
-            is_over.wait(patience)
+            has_got = got.acquire(timeout=patience)
         finally:
             with guard:
-                self._is_given_up = not is_over.is_set()
+                self._is_given_up = not has_got and got.locked()
 
 
+def _waiter() -> SimpleQueue[Callable[[], None]]:
+    """Where a thread that has nothing to do takes what is to be waited for; a new one when all of them wait."""
+    with _GUARD:
+        if _IDLE:
+            return _IDLE.pop()
+    orders: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    threading.Thread(target=_wait_on, args=(orders,), name="perdure-door", daemon=True).start()
+    return orders
+
+
+def _wait_on(orders: SimpleQueue[Callable[[], None]]) -> None:
+    while True:
+        orders.get()()
+        with _GUARD:
+            _IDLE.append(orders)
+
+
+_IDLE: list[SimpleQueue[Callable[[], None]]] = []
 _DOORS: WeakValueDictionary[str, Door] = WeakValueDictionary()
 _GUARD = threading.Lock()
 
@@ -105,10 +126,11 @@ def _opened(path: str) -> int | None:
 
 
 def _forget() -> None:
-    """Let a child have doors of its own: whose turn it was in the parent it cannot know."""
+    """Let a child have doors of its own, and threads: whose turn it was in the parent it cannot know."""
     global _GUARD
     _GUARD = threading.Lock()
     _DOORS.clear()
+    _IDLE.clear()
 
 
 os.register_at_fork(after_in_child=_forget)
