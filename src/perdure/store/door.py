@@ -65,24 +65,25 @@ class Door:
         """Let another thread wait for the lock: nothing else can stop waiting for it after a while."""
         guard, got = threading.Lock(), threading.Lock()
         got.acquire()
+        over: list[bool] = []
 
         def wait() -> None:
             # Of two processes that wait for each other, at the doors of two databases, one gets an error.
             with suppress(OSError):
                 fcntl.lockf(file, fcntl.LOCK_EX)
             with guard:
+                over.append(True)
                 got.release()
                 if self._is_given_up:
                     fcntl.lockf(file, fcntl.LOCK_UN)
                     self._is_given_up = False
 
         _waiter().put(wait)
-        has_got = False
         try:
-            has_got = got.acquire(timeout=patience)
+            got.acquire(timeout=patience)
         finally:
             with guard:
-                self._is_given_up = not has_got and got.locked()
+                self._is_given_up = not over
 
 
 def _waiter() -> SimpleQueue[Callable[[], None]]:
