@@ -58,6 +58,8 @@ class Case:
         self.profile = profile
         #: Conversations the process is known to have gone on from.
         self.left: set[str] = set()
+        #: Those it may have gone on from.
+        self.perhaps_left: set[str] = set()
         self._about = about
         #: Where conversations were looked for that may be this process's.
         self._place = place
@@ -79,6 +81,7 @@ class Case:
             profile=self.profile,
             because=tuple(self._because),
             left=tuple(sorted(self.left)),
+            perhaps_left=tuple(sorted(self.perhaps_left)),
         )
         return (*found, nothing)
 

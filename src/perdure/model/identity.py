@@ -54,6 +54,8 @@ class Identity(Struct, frozen=True, kw_only=True):
     written_at: datetime | None = None
     #: Conversations the process is known to have gone on from.
     left: tuple[str, ...] = ()
+    #: Conversations it may have gone on from: what was known of them is certain no longer.
+    perhaps_left: tuple[str, ...] = ()
 
     @property
     def is_kept(self) -> bool:

@@ -89,7 +89,7 @@ def _begun(saved: Identity, claims: Sequence[Identity], described: AgentDetails 
 
 
 def _kept(claim: Identity) -> Identity:
-    return structs.replace(claim, because=(), written_at=None, left=())
+    return structs.replace(claim, because=(), written_at=None, left=(), perhaps_left=())
 
 
 # -- all agents of a snapshot ---------------------------------------------------------------------------------------

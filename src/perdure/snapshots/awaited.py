@@ -34,7 +34,13 @@ class Awaited(Struct, frozen=True, kw_only=True):
             return claim
         because = ("the pane waits to start it in this conversation",)
         return structs.replace(
-            claim, evidence=Evidence.LAUNCH, certain=not self.is_guess, because=because, written_at=None, left=()
+            claim,
+            evidence=Evidence.LAUNCH,
+            certain=not self.is_guess,
+            because=because,
+            written_at=None,
+            left=(),
+            perhaps_left=(),
         )
 
 

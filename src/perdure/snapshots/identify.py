@@ -258,7 +258,7 @@ def _launched(process: Process, pane: Pane) -> Command:
 
 def _kept(claim: Identity) -> Identity:
     """Return the claim without what was only for weighing it."""
-    return msgspec.structs.replace(claim, because=(), written_at=None, left=())
+    return msgspec.structs.replace(claim, because=(), written_at=None, left=(), perhaps_left=())
 
 
 def _described(details: PaneDetails, each: _Candidate, host: HostView, now: datetime) -> PaneDetails:

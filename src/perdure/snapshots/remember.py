@@ -154,6 +154,7 @@ def remembered(memory: Memory, now: Sequence[Identity], held: Collection[str | N
     if any(mine in each.left for each in now):
         return None
     doubts = [_doubt(each) for each in now if _speaks_against(each, memory) and not _is_others(each, held)]
+    doubts += ["it may just have been left" for each in now if mine in each.perhaps_left]
     doubts += [f"{each.evidence} says so too, but not for certain" for each in now if _is_shaken(each)]
     because = ["as it was last certainly known", *doubts]
     return msgspec.structs.replace(

@@ -154,6 +154,12 @@ def test_a_title_is_in_the_database_before_it_is_in_sight(host: DirectoryHost, h
     assert claims(host, "OpenCode", LATER + 60) == []
 
 
+def test_the_first_page_may_mean_that_what_had_a_title_was_left(host: DirectoryHost) -> None:
+    keep(host, row(A, "First"), row(B, NAMELESS))
+    seen = Seen(process("opencode"), title="OpenCode", at=STARTED + timedelta(seconds=LATER + 0.2))
+    assert OPENCODE.identify(seen, host)[-1].perhaps_left == (A,)
+
+
 def test_a_title_that_was_taken_back_says_nothing_against_what_was_known(host: DirectoryHost) -> None:
     """The program ends. A record that is not certain would shake every memory."""
     keep(host, row(A, "First"))

@@ -109,6 +109,11 @@ def test_what_another_pane_holds_does_not() -> None:
     assert judged(a_guess("B", at(1)), held=frozenset({"B"})).certain
 
 
+def test_what_may_have_been_left_is_not_certain_any_more() -> None:
+    assert not judged(an_identity(conversation=None, evidence=None, perhaps_left=("A",))).certain
+    assert judged(an_identity(conversation=None, evidence=None, perhaps_left=("other",))).certain
+
+
 def test_what_was_left_is_not_remembered() -> None:
     assert remembered(BEFORE, [an_identity(conversation=None, evidence=None, left=("A",))], set()) is None
     assert judged(an_identity(conversation=None, evidence=None, left=("other",))).certain

@@ -306,6 +306,8 @@ class _Search:
             # Whatever has a title of its own is not what is shown, also where it was only looked at before.
             untitled = {each.id for each in self._everything() if _is_nameless(each.title) or self._is_late(each)}
             self._case.left.update(each.id for each in self._everything() if each.id not in untitled)
+            # One that was known by its title before had it in sight.
+            self._case.perhaps_left.update(each.id for each in self._everything() if not _is_nameless(each.title))
             since = self._process.started_at
             begun = [each for each in self._touched() if each.created_at and each.created_at >= since]
             return self._guesses([each for each in begun if each.id in untitled])
