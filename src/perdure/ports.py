@@ -463,8 +463,13 @@ class ChatStore(Protocol):
         `Conflict` raised, whose `position` it would have had. A closed chat takes what comes late.
         """
 
-    def load_turns(self, id: str, *, start: int = 1, limit: int | None = None, hidden: bool = False) -> Transcript:
-        """Return what was said from a position on, as of one moment; what was taken back only when it is asked for."""
+    def load_turns(
+        self, id: str, *, start: int = 1, limit: int | None = None, hidden: bool = False, partly: bool = False
+    ) -> Transcript:
+        """Return what was said from a position on, as of one moment; what was taken back only when it is asked for.
+
+        With `partly` what cannot be read back is left out and counted as `missing`, for whoever wants what is left.
+        """
 
     def rewrite_turns(
         self, id: str, start: int, turns: Sequence[Turn], at: datetime, *, expect: int | None = None
@@ -532,6 +537,15 @@ class JobStore(Protocol):
         `change` is called while nobody else changes anything, so it only reckons. One that has ended stays as it ended.
         Events say that it began, and that it ended: each once.
         """
+
+    def watch_job(self, id: str, change: Callable[[Job], tuple[Job, Sequence[Event]]]) -> Job:
+        """As `change_job`, with what its owner is to be told: before that the job has ended, in the same transaction."""
+
+    def undelivered(self, owner: str, *, limit: int = 100) -> tuple[StoredEvent, ...]:
+        """Return the first events that are to be delivered to an owner and were not, in order. Unreadable ones are left out."""
+
+    def deliver(self, owner: str, seq: int) -> None:
+        """Note that everything up to this number has been delivered to an owner."""
 
     def forget_jobs(self, place: str, ended_before: datetime, *, keep: int) -> tuple[str, ...]:
         """Delete ended jobs of a place: those that ended before then, and the earliest beyond so many; return their ids.

@@ -13,6 +13,7 @@ from functools import partial
 import msgspec
 
 from perdure.cli._setup import Setup
+from perdure.cli.jobs_setup import jobs_of
 from perdure.cli.save import keep
 from perdure.daemon.answers import Answers
 from perdure.daemon.daemon import Daemon
@@ -98,6 +99,7 @@ def _world(setup: Setup, all_users: bool) -> World:
         me=setup.me,
         state_dir=setup.state_dir,
         store=setup.store,
+        jobs=jobs_of(setup),
         around=setup.surroundings(),
         sockets=sockets,
         socket_dirs=socket_dirs,

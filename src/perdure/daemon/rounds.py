@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from perdure.daemon.deaths import Deaths
 from perdure.daemon.glances import Glances
+from perdure.daemon.job_watch import JobWatch
 from perdure.daemon.keeping import Keeping
 from perdure.daemon.known_servers import FOLLOW_UPS, Known
 from perdure.daemon.looking import Looking
@@ -53,6 +54,7 @@ class Rounds:
         )
         self._looking = Looking(self._keeping, self.supervisor, self._deaths, self._glances, self._tenants, self.record)
         self._thinking = Thinking(world, self.supervisor, lambda id: self._glances.lines.get(id, ()))
+        self._jobs = JobWatch(self._keeping)
         self._paths: dict[Key, str] | None = None
         self._programs = Programs()
         self._everything_at = 0.0
@@ -88,6 +90,7 @@ class Rounds:
         self._look(list(self._servers.values()), reason=AT_START, missing=Ending.MISSING, scrollback=True)
         self._looking.end_absent(now, set())
         at = self.world.ticking()
+        self._jobs.look(at)
         self._everything_at, self._sockets_at = at + EVERY, at + SOCKETS_EVERY
         return self._finished(at)
 
@@ -102,6 +105,7 @@ class Rounds:
             # All of it again: what was written before may be in another database.
             self.supervisor.rewrite()
             self._everything_at = at
+            self._jobs.begin_anew()
         self._keeping.hold(at, self.world.now())
         for key, gone in noticed.ended.items():
             self._has_ended(key, gone)
@@ -113,6 +117,7 @@ class Rounds:
             self._looking.follow(known)
         self.supervisor.tick(self.world.now())
         self._think(at)
+        self._jobs.look(at)
         return self._finished(at)
 
     def end(self) -> None:
@@ -152,6 +157,7 @@ class Rounds:
         self._keeping.hold_now()
         self._glances.reload(fresh)
         self._thinking.reload(fresh)
+        self._jobs.begin_anew()
         self._everything_at = self._sockets_at = 0.0
 
     def record(self, *, last: bool = False) -> None:
@@ -180,7 +186,7 @@ class Rounds:
             self._paths = paths_of(self.world, runs, self._looking.ttys, self._tenants)
         return Round(
             paths=self._paths,
-            programs=self._programs.of(self._servers, runs),
+            programs=self._programs.of(self._servers, runs, self._jobs.programs),
             servers={Key(What.SERVER, key): known.program.pid for key, known in self._servers.items() if known.program},
             asked=frozenset(self._looking.asked),
             needs_terminals=any(known.empty for known in self._servers.values()),
@@ -196,6 +202,7 @@ class Rounds:
         for key in noticed.polled:
             self._notice_one(key, at, told=False)
         if noticed.everything:
+            self._jobs.appeared(at)
             for run in self.supervisor.runs:
                 self._glances.changed(run.id, at, printed=False, told=False)
             for known in self._servers.values():
@@ -219,6 +226,8 @@ class Rounds:
                     self._glances.changed(run.id, at, printed=False)
         elif key.what is What.SERVER and key.id in self._servers:
             self._servers[key.id].stirred(at)
+        elif key.what is What.JOBS:
+            self._jobs.appeared(at)
         elif key.what is What.TERMINALS:
             for known in self._servers.values():
                 if known.empty:
@@ -239,6 +248,8 @@ class Rounds:
                 self.supervisor.observe(run.id, ended, now)
                 self._tenants.pop(run.id, None)
                 self._suspect(run, FOLLOW_UPS)
+        elif key.what is What.JOB:
+            self._jobs.ended(key.id, self.world.ticking())
         elif key.what is What.PANE:
             run, known = self.supervisor.get(key.id), self._server_of(key.id)
             if run is not None and run.first == gone.program and known is not None:
@@ -334,7 +345,7 @@ class Rounds:
         self.supervisor.forget(self.world.now() - timedelta(days=self.world.config.retention.runs_days))
 
     def _next_at(self, at: float) -> float:
-        times = [self._everything_at, self._sockets_at, self._keeping.next()]
+        times = [self._everything_at, self._sockets_at, self._keeping.next(), self._jobs.next()]
         for known in self._servers.values():
             times += [each for each in (known.next_look(), known.next_outline()) if each is not None]
         times += [each for each in (self._glances.next(), self._thinking.next()) if each is not None]

@@ -25,12 +25,16 @@ class What(StrEnum):
     TERMINALS = "terminals"
     #: Sockets come and go.
     SOCKETS = "sockets"
+    #: Jobs come and go.
+    JOBS = "jobs"
+    #: A job's process has ended.
+    JOB = "job"
     #: A server did something, whatever it was.
     SERVER = "server"
 
 
 class Key(NamedTuple):
-    """Names one watch: `id` is a run's, or a server's key."""
+    """Names one watch: `id` is a run's, a job's, or a server's key."""
 
     what: What
     id: str = ""

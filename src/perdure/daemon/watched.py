@@ -17,8 +17,8 @@ MOST_ENDS = 400
 def paths_of(
     world: World, runs: Iterable[Run], ttys: Mapping[str, str], tenants: Mapping[str, Tenant]
 ) -> dict[Key, str]:
-    """Return what changes when terminals, sockets and hooks' records come and go, panes print and agents go on."""
-    paths = {Key(What.TERMINALS): "/dev/pts"}
+    """Return what changes when terminals, sockets, jobs and hooks' records come and go, panes print and agents go on."""
+    paths = {Key(What.TERMINALS): "/dev/pts", Key(What.JOBS): world.jobs.directory}
     paths |= {Key(What.SOCKETS, directory): directory for directory in world.socket_dirs()}
     paths |= {Key(What.SPOOL, directory): directory for directory in world.spools()}
     for run in runs:
@@ -31,19 +31,22 @@ def paths_of(
 
 
 class Programs:
-    """The processes whose ends are waited for: servers, agents, and what panes were begun with."""
+    """The processes whose ends are waited for: servers, agents, jobs, and what panes were begun with."""
 
     def __init__(self) -> None:
         self._made_from: list[object] = []
         self._found: dict[Key, Program] = {}
 
-    def of(self, servers: Mapping[str, Known], runs: Iterable[Run]) -> dict[Key, Program]:
+    def of(
+        self, servers: Mapping[str, Known], runs: Iterable[Run], jobs: Mapping[Key, Program] | None = None
+    ) -> dict[Key, Program]:
         """Return them; the very same mapping as before as long as they are the same."""
         there = [run for run in runs if not run.stale]
         made_from: list[object] = [(run.id, run.first, run.program) for run in there]
         made_from += [(key, known.program) for key, known in servers.items()]
+        made_from.append(jobs)
         if made_from != self._made_from:
-            self._made_from, self._found = made_from, _programs_of(servers, there)
+            self._made_from, self._found = made_from, _programs_of(servers, there) | dict(jobs or {})
         return self._found
 
 

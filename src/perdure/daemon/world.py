@@ -8,6 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from perdure.jobs.service import Jobs
 from perdure.model.config import Config
 from perdure.model.snapshot import Missed
 from perdure.model.user import User
@@ -29,6 +30,8 @@ class World(Struct, frozen=True, kw_only=True):
     #: Where what is kept lies, and the socket the daemon listens on.
     state_dir: str
     store: DaemonStore
+    #: The jobs in that store, of our own user.
+    jobs: Jobs
     around: Surroundings
     #: The sockets there are at this moment, each with its owner.
     sockets: Callable[[], Sequence[tuple[User, str]]]

@@ -13,6 +13,8 @@ from perdure.model.text import decode, encode
 
 #: How often the owner of a job may be told what is new at most, in seconds between two times.
 LEAST_EVERY = 30.0
+#: The longest text that is looked for in lines, in bytes.
+LONGEST_PATTERN = 4096
 #: The largest terminal there is: the kernel has two bytes for each.
 MOST_CELLS = 65535
 
@@ -63,6 +65,10 @@ def _mistakes(order: Order) -> Iterator[str]:
         check_size(order.terminal.rows, order.terminal.columns)
     if any(not pattern for pattern in order.notify.patterns):
         yield "A text to be told of cannot be empty: it would be in every line."
+    if any("\n" in pattern or "\0" in pattern for pattern in order.notify.patterns):
+        yield "A text to be told of is looked for within a line, so no line can end in it."
+    if any(len(encode(pattern)) > LONGEST_PATTERN for pattern in order.notify.patterns):
+        yield f"A text to be told of has no more than {LONGEST_PATTERN} bytes."
     every = order.notify.every_seconds
     if every is not None and not 0 < every < float("inf"):
         yield "What is new can be told every so many seconds, and that must be more than none."
@@ -76,6 +82,7 @@ def _as_text(order: Order) -> Order:
         shell=None if order.shell is None else _kept(order.shell),
         cwd=_kept(order.cwd),
         owner=None if order.owner is None else _kept(order.owner),
+        notify=replace(order.notify, patterns=tuple(map(_kept, order.notify.patterns))),
         env={_kept(name): _kept(value) for name, value in order.env.items()},
     )
 

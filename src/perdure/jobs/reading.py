@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure.jobs import output
-from perdure.model.job import Job, Output
+from perdure.jobs.watching import TAIL, Seen
+from perdure.model.job import Job, Output, Watch
 
 
 class Printed(Struct, frozen=True, kw_only=True):
@@ -62,6 +64,33 @@ def since(directory: str, start: int, most: int, *, is_over: bool) -> Printed:
     return Printed(text="".join(texts), end=at, truncated=truncated)
 
 
+def not_yet_seen(directory: str, job: Job, watch: Watch, *, is_over: bool) -> tuple[Seen, bool]:
+    """Return what there is to be told of since a watch was last advanced, and whether that is all of it.
+
+    `is_over`: the job had ended when that was asked, before this.
+    """
+    size = output.size(directory)
+    began = job.began_at or job.ordered_at
+    seen = Seen(start=watch.at, end=size, began=began, is_over=is_over)
+    notify = job.order.notify
+    if notify.every_seconds is not None and size > watch.every_end:
+        seen = replace(seen, tail=output.tail(directory, TAIL).data)
+    if not notify.patterns or watch.on_exit:
+        return seen, True
+    piece = output.read(directory, watch.at, _PIECE)
+    is_all = piece.end >= size or not piece.data
+    seen = replace(
+        seen,
+        start=piece.start,
+        data=piece.data,
+        missing=piece.missing,
+        is_torn=not is_all and len(piece.data) < _PIECE,
+        end=max(size, piece.end),
+        is_over=is_over and is_all,
+    )
+    return seen, is_all
+
+
 def log_of(job: Job, directory: str, *, offset: int | None, limit: int | None, tail: int | None, most: int) -> Log:
     """Return lines: `limit` from number `offset` on, or else the last `tail`, or all there are.
 
@@ -80,6 +109,8 @@ def log_of(job: Job, directory: str, *, offset: int | None, limit: int | None, t
     return Log(job=job, first=found.first, total=found.total, printed=printed, stretches=tuple(stretches_of(piece)))
 
 
+#: How much is searched at once.
+_PIECE = 1 << 20
 #: More lines than anything has.
 _ALL = 1 << 40
 

@@ -6,7 +6,7 @@ Nobody has to run for this: whoever looks at a job writes down what has become o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -25,9 +25,11 @@ from perdure.jobs.place import JobPlace, job_path
 from perdure.jobs.reading import Log, Polled
 from perdure.jobs.record import write_record
 from perdure.jobs.standing import is_beginning, settled, uptime
+from perdure.jobs.telling import notice_event, watching_on
 from perdure.jobs.waiting import Waited
 from perdure.model.config import Config
-from perdure.model.job import LOCAL, Job, JobStatus, Order
+from perdure.model.event import Event, StoredEvent
+from perdure.model.job import LOCAL, Job, JobStatus, Order, Watch
 from perdure.ports import JobStore
 
 
@@ -254,17 +256,7 @@ class Jobs:
         """Return a job as its directory tells, which is written down when it is news."""
         if not job.is_running or job.place != self.place:
             return job
-        place, now = JobPlace(self.path(job)), self.now()
-        was_seen = job.began_at is not None
-        facts = place.facts(was_seen=was_seen)
-        if facts.began is None and facts.ended is None and not was_seen and not is_beginning(job, now):
-            with suppress(PerdureError):  # and where that cannot be written, the next one does
-                place.give_up("Whoever ordered it was ended before it began.", now)
-            facts = place.facts()
-
-        def as_it_is(fresh: Job) -> Job:
-            return true_end(settled(fresh, facts, now), place.directory, self.config)
-
+        as_it_is = self._as_it_is(job)
         seen = as_it_is(job)
         if seen == job:
             return job
@@ -273,6 +265,56 @@ class Jobs:
         except StoreUnusable:
             # It can be looked at where nothing can be written.
             return seen
+
+    def watch(self, job: Job, ahead: Watch | None = None) -> tuple[Job, Watch]:
+        """Look at a job and write down what there is to tell its owner of it, each once; return both as they are then.
+
+        `ahead` is what this returned the last time: what was searched without finding anything is not searched again. Whoever
+        else does the same at once, or is ended meanwhile, nothing is told twice or left out. Raises `StoreUnusable`.
+        """
+        if not job.is_watched or job.place != self.place:
+            return job, job.watch
+        as_it_is = self._as_it_is(job) if job.is_running else lambda fresh: fresh
+        seen, now = as_it_is(job), self.now()
+        watch, notices = watching_on(self.path(job), seen, job.watch if ahead is None else ahead, now)
+        # Who does not go on from here needs to know the next time what has not changed since.
+        is_kept = ahead is not None or watch.end == job.watch.end
+        if seen == job and is_kept and not notices and not watch.is_over and watch.at - job.watch.at < _SEARCHED:
+            return job, watch
+        events = [notice_event(notice, job, now) for notice in notices]
+
+        def change(fresh: Job) -> tuple[Job, Sequence[Event]]:
+            after = as_it_is(fresh)
+            # Somebody else has told of it since it was read: what is left is found the next time.
+            return (replace(after, watch=watch), events) if fresh.watch == job.watch else (after, ())
+
+        job = self.store.watch_job(job.id, change)
+        return job, job.watch
+
+    def notices(self, owner: str, *, limit: int = 100) -> tuple[StoredEvent, ...]:
+        """Return what an owner is to be told of its jobs and has not been, in order: until `delivered` says that it has.
+
+        Looks at the jobs first, so that it needs no daemon. Polling a job makes no difference.
+        """
+        for job in self.store.list_jobs(owner=owner):
+            with suppress(JobNotFound, OSError):
+                self.watch(job)
+        return self.store.undelivered(owner, limit=limit)
+
+    def delivered(self, owner: str, seq: int) -> None:
+        """Note that an owner has been told everything up to this number; `notices` does not return it again."""
+        self.store.deliver(owner, seq)
+
+    def _as_it_is(self, job: Job) -> Callable[[Job], Job]:
+        """Return what makes of a running job what its directory tells at this moment."""
+        place, now = JobPlace(self.path(job)), self.now()
+        was_seen = job.began_at is not None
+        facts = place.facts(was_seen=was_seen)
+        if facts.began is None and facts.ended is None and not was_seen and not is_beginning(job, now):
+            with suppress(PerdureError):  # and where that cannot be written, the next one does
+                place.give_up("Whoever ordered it was ended before it began.", now)
+            facts = place.facts()
+        return lambda fresh: true_end(settled(fresh, facts, now), place.directory, self.config)
 
     def forget(self) -> tuple[str, ...]:
         """Let go of jobs that ended long ago, and of the earliest of too many, with what they printed; return their ids."""
@@ -360,3 +402,5 @@ class Jobs:
 
 #: How many jobs are ended at the same time.
 _TOGETHER = 64
+#: So much is searched, without anything to tell, until it is written down how far that is.
+_SEARCHED = 8 << 20

@@ -35,6 +35,32 @@ class Notify(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     every_seconds: float | None = None
 
 
+class Watch(Struct, frozen=True, kw_only=True):
+    """How far an owner has been told of what a job printed. Plain data, kept with the job."""
+
+    #: Everything before it was searched for patterns, in bytes; a line that goes on there was told of when `is_told`.
+    at: int = 0
+    is_told: bool = False
+    #: How much there was when it was last looked at.
+    end: int = 0
+    #: When a line was last told of, and what had a pattern in it since: how many lines, and the last of them.
+    told_at: datetime | None = None
+    held: int = 0
+    held_output: str = ""
+    held_pattern: str = ""
+    #: How many times in a row there was too much to tell.
+    storms: int = 0
+    #: There was too much too often: no line is told of any more, but the end.
+    on_exit: bool = False
+    #: Something was gone before it could be looked at, and that was said.
+    has_missed: bool = False
+    #: When what is new was last told, or there was nothing new; and up to where.
+    every_at: datetime | None = None
+    every_end: int = 0
+    #: The job has ended, and everything was told.
+    is_over: bool = False
+
+
 class Terminal(Struct, frozen=True, kw_only=True):
     """The size of a terminal that a job has for itself."""
 
@@ -91,11 +117,19 @@ class Job(Struct, frozen=True, kw_only=True):
     why: str | None = None
     #: How far its output has been given to whoever polls, in bytes.
     polled: int = 0
+    #: How far its owner has been told of it.
+    watch: Watch = Watch()
 
     @property
     def is_running(self) -> bool:
         """Whether it has not ended, as far as is known."""
         return self.status is JobStatus.RUNNING
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether there may be something to tell its owner that nobody has looked for yet."""
+        notify = self.order.notify
+        return self.is_running or (bool(notify.patterns or notify.every_seconds) and not self.watch.is_over)
 
 
 class Output(Struct, frozen=True, kw_only=True):

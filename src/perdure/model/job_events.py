@@ -20,6 +20,15 @@ def events_between(before: Job, after: Job) -> Iterator[Event]:
         yield job_event(EventKind.JOB_ENDED, after, after.ended_at, **data)
 
 
+def is_notice(job: Job, event: Event) -> bool:
+    """Say whether an event about a job is to be delivered to its owner, by what the owner wanted to be told of."""
+    if job.order.owner is None:
+        return False
+    if event.kind is EventKind.JOB_ENDED:
+        return job.order.notify.on_exit or job.watch.on_exit
+    return event.kind in (EventKind.JOB_OUTPUT, EventKind.JOB_NOTE)
+
+
 def job_event(kind: EventKind, job: Job, at: datetime, **data: Any) -> Event:
     """Return an event about a job. Where a run owns it, the event is about that run, too."""
     return Event(kind=kind, at=at, run=run_of(job), data={"job": job.id, "owner": job.order.owner, **data})

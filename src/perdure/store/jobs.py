@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
 from msgspec.structs import replace
 
 from perdure import errors
-from perdure.model.event import Event, StoredEvent
+from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.job import Job
-from perdure.model.job_events import events_between
+from perdure.model.job_events import events_between, is_notice
 from perdure.store.driver import Row
 from perdure.store.numbers import EVENTS, GIVING
 from perdure.store.queries import queries
 from perdure.store.rows import UNREADABLE, canonical, decoded, packed, stamp
-from perdure.store.runs import Runs
+from perdure.store.runs import Runs, event_from
 
 
 class JobBook:
@@ -64,15 +64,37 @@ class JobBook:
         return tuple(_readable(rows))
 
     def change_job(self, id: str, change: Callable[[Job], Job]) -> Job:
+        return self.watch_job(id, lambda job: (change(job), ()))
+
+    def watch_job(self, id: str, change: Callable[[Job], tuple[Job, Sequence[Event]]]) -> Job:
         with self._changing():
             before = self.get_job(id)
-            after = change(before)
+            after, told = change(before)
             if not before.is_running:
                 after = _as_it_ended(after, before)
             if after != before:
                 self._driver.execute(self._sql["put_job"], id=id, ended_at=_end(after), body=packed(canonical(after)))
-                self._tell(*events_between(before, after))
+            # That it began was before whatever it printed, and that was before the end.
+            changes = list(events_between(before, after))
+            started = [event for event in changes if event.kind is EventKind.JOB_STARTED]
+            self._tell(after, *started, *told, *(event for event in changes if event not in started))
             return after
+
+    def undelivered(self, owner: str, *, limit: int = 100) -> tuple[StoredEvent, ...]:
+        found: list[StoredEvent] = []
+        after = 0
+        while len(found) < limit:
+            sql, most = self._sql["read_job_notices"], limit - len(found)
+            rows = self._driver.fetch(sql, owner=owner, after=after, limit=most)
+            found += [event for event in map(event_from, rows) if event is not None]
+            if len(rows) < most:
+                break
+            after = rows[-1][0]
+        return tuple(found)
+
+    def deliver(self, owner: str, seq: int) -> None:
+        with self._changing():
+            self._driver.execute(self._sql["delete_job_notices"], owner=owner, seq=seq)
 
     def forget_jobs(self, place: str, ended_before: datetime, *, keep: int) -> tuple[str, ...]:
         # Looked at first: mostly there is nothing to forget, and then nobody has to wait for a turn to write.
@@ -82,6 +104,7 @@ class JobBook:
             doomed = self._to_forget(place, ended_before, keep)
             for id in doomed:
                 self._driver.execute(self._sql["delete_job"], id=id)
+            self._driver.execute(self._sql["delete_old_job_notices"])
         return doomed
 
     def damaged(self) -> Iterator[str]:
@@ -129,12 +152,15 @@ class JobBook:
     def _count(self, query: str, **parameters: str) -> int:
         return int(self._driver.fetch(self._sql[query], **parameters)[0][0])
 
-    def _tell(self, *events: Event) -> None:
-        if events:
-            numbers = self._runs.numbers.take(EVENTS, len(events))
-            self._runs.keep_events(
-                StoredEvent(seq=seq, event=event) for seq, event in zip(numbers, events, strict=True)
-            )
+    def _tell(self, job: Job, *events: Event) -> None:
+        if not events:
+            return
+        numbers = self._runs.numbers.take(EVENTS, len(events))
+        stored = [StoredEvent(seq=seq, event=event) for seq, event in zip(numbers, events, strict=True)]
+        self._runs.keep_events(stored)
+        for each in stored:
+            if is_notice(job, each.event):
+                self._driver.execute(self._sql["insert_job_notice"], seq=each.seq, owner=job.order.owner)
 
 
 def job_from(row: Row) -> Job | None:

@@ -87,6 +87,7 @@ def _world(disk: Disk) -> World:
         me=User("dev", 1000, 1000, "/home/dev"),
         state_dir="",
         store=cast(Any, Connection(disk)),
+        jobs=nothing,
         around=nothing,
         sockets=nothing,
         socket_dirs=nothing,

@@ -49,3 +49,21 @@ DELETE FROM jobs WHERE id = :id
 -- Copy a job that cannot be read to where it does no harm.
 INSERT INTO damaged_jobs (set_aside_at, id, place, owner, ordered_at, ended_at, body)
 SELECT :at, id, place, owner, ordered_at, ended_at, body FROM jobs WHERE id = :id
+
+-- name: insert_job_notice
+-- An event is to be delivered to an owner.
+INSERT INTO job_notices (seq, owner) VALUES (:seq, :owner)
+
+-- name: read_job_notices
+-- The first events that are to be delivered to an owner, and were not.
+SELECT events.seq, events.happened_at, events.kind, events.run, events.body
+FROM job_notices JOIN events ON events.seq = job_notices.seq
+WHERE job_notices.owner = :owner AND job_notices.seq > :after ORDER BY job_notices.seq LIMIT :limit
+
+-- name: delete_job_notices
+-- Everything up to a number has been delivered to an owner.
+DELETE FROM job_notices WHERE owner = :owner AND seq <= :seq
+
+-- name: delete_old_job_notices
+-- Let go of what was not delivered as long as its event was known.
+DELETE FROM job_notices WHERE seq NOT IN (SELECT seq FROM events)

@@ -15,6 +15,14 @@ CREATE INDEX jobs_by_owner ON jobs (owner);
 
 CREATE INDEX jobs_running ON jobs (place) WHERE ended_at IS NULL;
 
+-- The events that are to be delivered to the owners of jobs, until they are.
+CREATE TABLE job_notices (
+    seq BIGINT PRIMARY KEY,
+    owner TEXT COLLATE "C" NOT NULL
+);
+
+CREATE INDEX job_notices_by_owner ON job_notices (owner, seq);
+
 CREATE TABLE damaged_jobs (
     set_aside_at TEXT COLLATE "C" NOT NULL,
     id TEXT COLLATE "C",
