@@ -37,15 +37,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_variable,
         help="a variable for it, may be given several times; others that look like secrets are not passed on",
     )
-    parser.add_argument("--notify-exit", action="store_true", help="have it told as an event when it ends")
+    parser.add_argument("--notify-exit", action="store_true", help="have its owner told when it ends")
     parser.add_argument(
         "--notify-on",
         metavar="TEXT",
         action="append",
         default=[],
-        help="have it told when a line has this in it, may be given several times",
+        help="have its owner told when a line has this in it, may be given several times",
     )
-    parser.add_argument("--every", metavar="SECONDS", type=seconds, help="have what is new told so often (at least 30)")
+    parser.add_argument(
+        "--every", metavar="SECONDS", type=seconds, help="have its owner told what is new so often (at least 30)"
+    )
 
 
 def _variable(text: str) -> tuple[str, str]:
