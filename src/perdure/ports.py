@@ -445,7 +445,7 @@ class ChatStore(Protocol):
         """Let an owner see a chat of somebody else, and go on with a copy of it."""
 
     def revoke_chat(self, id: str, owner: str) -> None:
-        """Take that back."""
+        """Take that back, and what was passed on by it to chats that continue it, or that it continues."""
 
     def is_granted(self, id: str, owner: str) -> bool:
         """Return whether an owner was granted a chat."""

@@ -73,8 +73,8 @@ def import_chats(chats: Chats, incoming: Iterable[Incoming | Mishap], *, dry_run
 
 
 def _keyed(chats: Chats, chat: Chat, incoming: Incoming) -> Chat:
-    """A chat with its key as of now: one that came in just before may have it, from another guild or workspace."""
-    is_certain = incoming.own is not None or not chat.source.scope_id or not chat.source.chat_id
+    """A chat with its key as of now: one that came in just before may have it, of another place or person."""
+    is_certain = incoming.own is not None or not chat.source.chat_id
     return chat if is_certain else replace(chat, key=chats.key(chat.source))
 
 

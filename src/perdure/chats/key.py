@@ -19,7 +19,8 @@ from perdure.model.config import ChatKeysConfig
 _DEFAULT_PROFILE = "default"
 #: The namespace of whoever has one account only; no profile's, though one may be called so.
 _MAIN = "main"
-_DM = "dm"
+#: The type of chat in which one person writes with the gateway.
+DM = "dm"
 
 #: Fixed here, and not asked of the interpreter: the next one may know more characters, and a key has to stay the same.
 _UNSEEN = r"\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
@@ -30,15 +31,17 @@ _SEGMENT_BYTES, _KEPT = 256, 64
 _DIGEST = "%~"
 
 
-def key_of(source: Source, keys: ChatKeysConfig, aliases: Aliases = NO_ALIASES, *, scoped: bool = False) -> str:
+def key_of(
+    source: Source, keys: ChatKeysConfig, aliases: Aliases = NO_ALIASES, *, scoped: bool = False, personal: bool = False
+) -> str:
     """Return the key of the conversation a message belongs to, by the rules that are set.
 
     With `isolated`, messages of different conversations never have the same key, and one whose conversation cannot be
     told (a direct message without chat and sender, a group without an id) is refused. The earlier rules put everybody's
     direct messages on a platform into one conversation, as they always did. With `scoped` the scope is a part of it
-    where ids are unique without, too.
+    where ids are unique without, too; with `personal`, the sender is, of a direct message.
     """
-    return ":".join(map(_segment, _segments(source, keys, aliases, scoped=scoped)))
+    return ":".join(map(_segment, _segments(source, keys, aliases, scoped=scoped, personal=personal)))
 
 
 def legacy_key_of(source: Source, keys: ChatKeysConfig, aliases: Aliases = NO_ALIASES) -> str:
@@ -52,33 +55,35 @@ def legacy_key_of(source: Source, keys: ChatKeysConfig, aliases: Aliases = NO_AL
 
 def is_shared(source: Source, keys: ChatKeysConfig) -> bool:
     """Whether several people write in the conversation, so that it has to be said who does."""
-    if source.chat_type == _DM:
+    if source.chat_type == DM:
         return False
     if keys.rules != KeyRules.ISOLATED:
         return True
     return not (keys.thread_sessions_per_user if source.thread_id else keys.group_sessions_per_user)
 
 
-def _segments(source: Source, keys: ChatKeysConfig, aliases: Aliases, *, scoped: bool = False) -> list[str]:
+def _segments(
+    source: Source, keys: ChatKeysConfig, aliases: Aliases, *, scoped: bool = False, personal: bool = False
+) -> list[str]:
     if keys.rules == KeyRules.ISOLATED:
-        return _isolated(source, keys, aliases, scoped=scoped)
+        return _isolated(source, keys, aliases, scoped=scoped, personal=personal)
     head = ["agent", _MAIN, source.platform, source.chat_type]
-    if source.chat_type != _DM:
+    if source.chat_type != DM:
         return [*head, source.chat_id]
     by_chat = keys.rules == KeyRules.WHATSAPP_BY_CHAT and source.platform == "whatsapp" and source.chat_id
     return [*head, source.chat_id] if by_chat else head
 
 
-def _isolated(source: Source, keys: ChatKeysConfig, aliases: Aliases, *, scoped: bool) -> list[str]:
+def _isolated(source: Source, keys: ChatKeysConfig, aliases: Aliases, *, scoped: bool, personal: bool) -> list[str]:
     person = source.user_id_alt or source.user_id
     chat: str | None = source.chat_id
     if source.platform == "whatsapp":
         person = person and aliases.canonical(person)
-        chat = aliases.canonical(source.chat_id) if source.chat_type == _DM else chat
-    if source.chat_type == _DM:
+        chat = aliases.canonical(source.chat_id) if source.chat_type == DM else chat
+    if source.chat_type == DM:
         chat = chat or person
     if not chat:
-        whose = "a chat or a sender" if source.chat_type == _DM else "a chat"
+        whose = "a chat or a sender" if source.chat_type == DM else "a chat"
         raise UsageError(
             f"A message on {source.platform} ({source.chat_type}) comes without the id of {whose}: "
             "it would share its conversation with strangers."
@@ -87,12 +92,15 @@ def _isolated(source: Source, keys: ChatKeysConfig, aliases: Aliases, *, scoped:
     segments += [*_scope(source, scoped=scoped), chat]
     if source.thread_id:
         segments.append(source.thread_id)
-    if source.chat_type != _DM:
+    if source.chat_type != DM:
         if person and not is_shared(source, keys):
             segments.append(person)
         elif source.thread_id:
             # Nobody's in particular. Without the empty segment it could be the chat of a person of that id.
             segments.append("")
+    elif personal and person:
+        # Behind an empty segment, which no thread has: else it could be the thread of that id.
+        segments += ["", person]
     return segments
 
 

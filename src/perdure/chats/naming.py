@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -23,10 +23,13 @@ def new_id(now: datetime) -> str:
     return f"{now.astimezone(UTC):%Y%m%d_%H%M%S}_{os.urandom(4).hex()}"
 
 
-def tip_of(store: ChatStore, chat: Chat) -> Chat:
-    """Return where a conversation goes on that was made shorter. What only came after it is not followed."""
+def tip_of(store: ChatStore, chat: Chat, may: Callable[[Chat], bool] = lambda chat: True) -> Chat:
+    """Return where a conversation goes on that was made shorter, as far as it may be seen.
+
+    What only came after it is not followed.
+    """
     seen = {chat.id}
-    while (further := store.continuation_of(chat.id)) is not None and further.id not in seen:
+    while (further := store.continuation_of(chat.id)) is not None and further.id not in seen and may(further):
         seen.add(further.id)
         chat = further
     return chat

@@ -58,12 +58,18 @@ class Ownership:
             raise errors.Refused(f"Chat {chat.id} is somebody else's, and was not granted to you.", chat=chat.id)
 
     def grant(self, asker: Source | Asker, id: str, to: Source) -> None:
-        """Let somebody else see a chat, and go on with a copy of it. Only who owns it can."""
+        """Let somebody else see a chat, and go on with a copy of it. Only who owns it can.
+
+        It goes on with the conversation: they see what the chat is continued in, too, when it is made shorter later.
+        """
         self.owned(asker, id)
         self.store.grant_chat(id, self._known_grantee(to))
 
     def revoke(self, asker: Source | Asker, id: str, to: Source) -> None:
-        """Take a grant back. Copies that were begun stay with whoever began them."""
+        """Take a grant back, of the whole conversation: of what it was made shorter from, and of what it goes on in.
+
+        Copies that were begun stay with whoever began them.
+        """
         self.owned(asker, id)
         self.store.revoke_chat(id, self._known_grantee(to))
 

@@ -6,7 +6,7 @@ from itertools import product
 
 from msgspec.structs import replace
 
-from perdure.chats.key import key_of
+from perdure.chats.key import DM, key_of
 from perdure.chats.whatsapp import Aliases
 from perdure.model.chat import PLATFORMS, KeyRules, Source
 from perdure.model.chat_owner import WHATSAPP, participant_of
@@ -15,19 +15,69 @@ from perdure.ports import ChatStore
 
 
 def key_within(store: ChatStore, source: Source, keys: ChatKeysConfig, aliases: Aliases) -> str:
-    """Return the key of a conversation as `key_of` does, and another one where that is held by a chat of another scope.
+    """Return the key of a conversation as `key_of` does, and another one where that is held by another's chat.
 
-    Known platforms' ids are as good as unique, and gateways do not always tell the scope: so it is no part of the key.
-    Where two guilds or workspaces do have the same id, the one that came first has that key, and the other its own.
+    Known platforms' ids are as good as unique, and gateways do not always tell the scope, nor who writes a direct
+    message, nor that it is none: so neither is a part of the key. Where two guilds or workspaces do have the same id, or
+    two people the same chat of direct messages, whoever came first has that key, and the other one of their own.
     """
     key = key_of(source, keys, aliases)
-    if not source.scope_id or source.platform not in PLATFORMS or keys.rules != KeyRules.ISOLATED:
+    if keys.rules != KeyRules.ISOLATED:
         return key
-    scoped = key_of(source, keys, aliases, scoped=True)
-    if store.open_chat(scoped) is not None or store.last_closed(scoped) is not None:
-        return scoped
-    holder = store.open_chat(key) or store.last_closed(key)
-    return scoped if holder is not None and is_elsewhere(holder.source, source) else key
+    scopes = (True, False) if source.scope_id and source.platform in PLATFORMS else (False,)
+    people = (True, False) if source.chat_type == DM and _ids_of(source) else (False,)
+    if len(scopes) == len(people) == 1:
+        return key
+    there = store.open_chat(key)
+    if there is not None and _is_surely_ours(there.source, source):
+        return key
+
+    def holder(*, scoped: bool, personal: bool) -> Source | None:
+        key = key_of(source, keys, aliases, scoped=scoped, personal=personal)
+        chat = store.open_chat(key) or store.last_closed(key)
+        return None if chat is None else chat.source
+
+    # What was begun under a key of one's own goes on there, whatever has become of the other.
+    for scoped, personal in product(scopes, people):
+        if scoped or personal:
+            held = holder(scoped=scoped, personal=personal)
+            if held is not None and not is_anothers(held, source, aliases):
+                return key_of(source, keys, aliases, scoped=scoped, personal=personal)
+    scoped = personal = False
+    while (held := holder(scoped=scoped, personal=personal)) is not None and is_anothers(held, source, aliases):
+        # A person is told more often than a scope.
+        if not personal and _is_another_person(held, source, aliases):
+            personal = True
+        elif not scoped and is_elsewhere(held, source):
+            scoped = True
+        else:
+            break
+    return key_of(source, keys, aliases, scoped=scoped, personal=personal)
+
+
+def _ids_of(source: Source) -> set[str]:
+    """Return every id of who wrote that is told."""
+    return {id for id in (source.user_id, source.user_id_alt) if id}
+
+
+def is_anothers(there: Source, source: Source, aliases: Aliases) -> bool:
+    """Whether what was begun there is known not to be for whoever wrote: of another scope, or another's direct messages.
+
+    Who is not told, and a scope that is not told, is no other one.
+    """
+    return is_elsewhere(there, source) or _is_another_person(there, source, aliases)
+
+
+def _is_another_person(there: Source, source: Source, aliases: Aliases) -> bool:
+    if source.chat_type != DM or not _ids_of(there) or not _ids_of(source):
+        return False
+    ours = _ids_of(source).union(*(_ids_of(each) for each in selves_of(source, aliases)))
+    return not _ids_of(there) & ours and participant_of(there) not in ours
+
+
+def _is_surely_ours(there: Source, source: Source) -> bool:
+    is_same_scope = not source.scope_id or source.platform not in PLATFORMS or there.scope_id == source.scope_id
+    return is_same_scope and (source.chat_type != DM or bool(_ids_of(there) & _ids_of(source)))
 
 
 def is_elsewhere(one: Source, other: Source) -> bool:

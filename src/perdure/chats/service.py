@@ -17,7 +17,7 @@ from perdure.chats.key import is_shared
 from perdure.chats.naming import meant, new_id, tip_of
 from perdure.chats.ownership import Asker, Ownership
 from perdure.chats.reset import JobCheck, policy_for, stale, zone_of
-from perdure.chats.selves import canonical, is_elsewhere, key_within, scope_of, selves_of
+from perdure.chats.selves import canonical, is_anothers, key_within, scope_of, selves_of
 from perdure.chats.source import admit_platforms
 from perdure.chats.whatsapp import NO_ALIASES, Aliases
 from perdure.model.chat import BY_ITSELF, Chat, CloseReason, Kinship, ResetMode, Source, Tokens, Transcript, Turn
@@ -79,7 +79,7 @@ class Chats(Ownership):
         while True:
             now, key = self.now(), self.key(source)
             current = self.store.open_chat(key)
-            if current is not None and is_elsewhere(current.source, source):
+            if current is not None and is_anothers(current.source, source, self._aliases) and self.key(source) != key:
                 continue  # begun since the key was looked up
             reason = None if current is None else self.why_over(current, now)
             if current is not None and reason is None and not force_new:
@@ -297,7 +297,7 @@ class Chats(Ownership):
 
     def find(self, source: Source, text: str) -> Chat:
         """Return the chat that is meant, without going on with it."""
-        return tip_of(self.store, meant(self, source, text))
+        return tip_of(self.store, meant(self, source, text), lambda chat: self.may(source, chat))
 
     def _continued(self, id: str) -> tuple[str, ...]:
         """The chats a chat continues."""

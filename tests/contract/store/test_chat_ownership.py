@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from msgspec.structs import replace
@@ -11,7 +12,7 @@ from perdure import errors
 from perdure.chats.service import Chats
 from perdure.chats.source import has_personal_ids, platform_from, register_platform
 from perdure.chats.whatsapp import NO_ALIASES, Aliases
-from perdure.model.chat import Source
+from perdure.model.chat import KeyRules, Source
 from perdure.model.config import ChatKeysConfig, ChatsConfig, Config
 from perdure.store.store import Store
 from tests.contract.store.chats import Clock, a_turn
@@ -160,3 +161,97 @@ def test_platforms_that_are_set_are_platforms_wherever_chats_are_opened(threaded
     assert platform_from(name.title()) == name
     # What a gateway has said of one stays.
     assert has_personal_ids("usenet")
+
+
+# --- grants go on with a conversation, and are taken back with it
+
+
+@pytest.mark.parametrize(("granted", "revoked"), [(0, 0), (0, 1), (0, 2), (1, 2), (2, 0)])
+def test_what_was_granted_is_taken_back_wherever_the_conversation_goes_on(
+    make: Make, granted: int, revoked: int
+) -> None:
+    chats = make()
+    alice, bob, carol = (Source(platform="telegram", chat_id=name, user_id=name) for name in ("a", "b", "c"))
+    line = [chats.open(alice)]
+    for step in range(3):
+        if step == granted:
+            chats.grant(alice, line[-1].id, bob)
+            chats.grant(alice, line[-1].id, carol)
+        if step < 2:
+            line.append(chats.compress(line[-1].id, [a_turn(f"shorter {step}")]))
+    chats.append(line[2].id, a_turn("tiles"))
+    assert [found.chat for found in chats.search(bob, "tiles")] == [line[2].id]
+    chats.revoke(alice, line[revoked].id, bob)
+    later = chats.compress(line[2].id, [a_turn("tiles again")])
+    for chat in (*line, later):
+        with pytest.raises(errors.Refused):
+            chats.get(bob, chat.id)
+    assert (chats.list(bob), chats.search(bob, "tiles")) == ((), ())
+    # Nobody else loses anything.
+    assert {found.chat for found in chats.search(carol, "tiles")} == {line[2].id, later.id}
+
+
+def test_of_a_conversation_nobody_finds_more_than_was_granted(make: Make) -> None:
+    chats = make()
+    alice, bob = (Source(platform="telegram", chat_id=name, user_id=name) for name in ("a", "b"))
+    first = chats.open(alice)
+    chats.append(first.id, a_turn("before"))
+    chats.compress(first.id, [a_turn("afterwards")])
+    chats.grant(alice, first.id, bob)
+    assert chats.find(bob, first.id).id == first.id
+    assert [turn.content for turn in chats.load(chats.resume(bob, first.id).id).turns] == ["before"]
+
+
+# --- a direct message is between two
+
+
+@pytest.mark.parametrize(("platform", "thread"), [("slack", None), ("api_server", "7")])
+@pytest.mark.parametrize("scopes", [(None, None), ("T1", "T1"), ("T1", None), (None, "T1"), ("T1", "T2")])
+def test_nobody_is_handed_anothers_direct_messages(
+    make: Make, platform: str, thread: str | None, scopes: tuple[str | None, str | None]
+) -> None:
+    chats = make()
+    # A channel whose type a gateway has not told is a direct message, too.
+    first, second = (
+        Source(platform=platform, chat_id="C9", user_id=user, thread_id=thread, scope_id=scope)
+        for user, scope in zip(("U1", "U2"), scopes, strict=True)
+    )
+    mine = chats.open(first)
+    chats.append(mine.id, a_turn("tiles"))
+    assert chats.peek(second) is None
+    theirs = chats.open(second)
+    assert (theirs.id != mine.id, theirs.follows, chats.load(theirs.id).turns) == (True, None, ())
+    assert chats.reset(second).follows == theirs.id
+    assert chats.open(first).id == mine.id
+    assert chats.reset(first).follows == mine.id
+    # Closed or forgotten, it is not another's either; and what is somebody's stays where it is.
+    own = chats.open(second)
+    assert chats.open(replace(second, scope_id=None)).id == own.id
+    assert chats.get(second, own.id).id == own.id
+    assert chats.key(Source(platform=platform, chat_id="C9", user_id="U3", thread_id=thread)) not in {
+        mine.key,
+        theirs.key,
+    }
+
+
+def test_a_direct_message_goes_on_for_whoever_is_known_by_one_of_their_ids(make: Make) -> None:
+    chats = make()
+    begun = chats.open(Source(platform="signal", chat_id="99", user_id="+1555", user_id_alt="uuid"))
+    for user, alt in (("+1555", None), ("uuid", None), (None, None), ("+1666", "uuid")):
+        assert chats.open(Source(platform="signal", chat_id="99", user_id=user, user_id_alt=alt)).id == begun.id
+    assert chats.open(Source(platform="signal", chat_id="99", user_id="+1777")).id != begun.id
+
+
+def test_all_who_write_first_at_once_get_their_own(make: Make) -> None:
+    chats = make()
+    people = [Source(platform="slack", chat_id="C9", user_id=f"U{each}") for each in range(6)]
+    with ThreadPoolExecutor(len(people)) as pool:
+        opened = list(pool.map(chats.open, people * 3))
+    assert len({chat.id for chat in opened}) == len(people)
+    assert {chat.source.user_id for chat in opened} == {each.user_id for each in people}
+
+
+def test_by_the_earlier_rules_direct_messages_are_one_conversation_as_ever(make: Make) -> None:
+    chats = make(keys=ChatKeysConfig(rules=KeyRules.PER_PLATFORM))
+    first, second = (Source(platform="telegram", chat_id=name, user_id=name) for name in ("a", "b"))
+    assert chats.open(first).id == chats.open(second).id

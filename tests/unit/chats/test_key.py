@@ -173,6 +173,12 @@ def conversation(source: Source, keys: ChatKeysConfig) -> tuple[object, ...]:
     return (*where, chat, source.thread_id or None, person if apart else None)
 
 
+def sender(source: Source) -> str | bool:
+    """Who wrote; False when nobody can be told."""
+    person = source.user_id_alt or source.user_id
+    return (NO_ALIASES.canonical(person) if person and source.platform == "whatsapp" else person) or False
+
+
 def key_or_none(source: Source, keys: ChatKeysConfig) -> str | None:
     try:
         return key_of(source, keys)
@@ -201,6 +207,18 @@ def test_two_messages_share_a_key_exactly_when_they_share_a_conversation(
     first, second = (key_or_none(each, keys) for each in pair)
     assume(first is not None and second is not None)
     assert (first == second) == (conversation(pair[0], keys) == conversation(pair[1], keys))
+
+
+@given(neighbours(), st.tuples(st.booleans(), st.booleans()))
+@example((at(chat_id="a", user_id="b"), at(chat_id="a", thread_id="b", user_id="b")), (True, False))
+def test_a_sender_may_be_a_part_of_a_direct_messages_key_and_is_no_thread_then(
+    pair: tuple[Source, Source], personal: tuple[bool, bool]
+) -> None:
+    pair = tuple(msgspec.structs.replace(each, chat_type="dm") for each in pair)  # type: ignore[assignment]
+    assume(all(key_or_none(each, ISOLATED) for each in pair))
+    first, second = (key_of(each, ISOLATED, personal=own) for each, own in zip(pair, personal, strict=True))
+    wholes = [(conversation(each, ISOLATED), own and sender(each)) for each, own in zip(pair, personal, strict=True)]
+    assert (first == second) == (wholes[0] == wholes[1])
 
 
 @given(sources(platforms=ALL_PLATFORMS), KEYS, sources())

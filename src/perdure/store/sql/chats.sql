@@ -100,8 +100,14 @@ JOIN chat_grants ON chat_grants.chat = (SELECT number FROM chats WHERE id = :bef
 WHERE chats.id = :chat
 
 -- name: revoke_chat
--- Let an owner no longer go on with a chat.
-DELETE FROM chat_grants WHERE chat = :chat AND owner = :owner
+-- Let an owner no longer go on with a chat, with those it was made shorter from, and with those it goes on in.
+WITH RECURSIVE line (number, id, continues) AS (
+    SELECT number, id, continues FROM chats WHERE number = :chat
+    UNION
+    SELECT chats.number, chats.id, chats.continues FROM line
+    JOIN chats ON chats.continues = line.id OR chats.id = line.continues
+)
+DELETE FROM chat_grants WHERE owner = :owner AND chat IN (SELECT number FROM line)
 
 -- name: is_granted
 -- Whether an owner may go on with a chat.
