@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import selectors
+import shutil
 import signal
 import subprocess
 import sys
@@ -272,25 +273,31 @@ def _start(
     for option in (("destroy-unattached", "off"), ("detach-on-destroy", "on")):
         command += [";", "set-option", "-t", f"={name}:", *option]
     command += [";", "set-option", "-w", "-t", f"={name}:", "remain-on-exit", "off"]
+    via, first = _ending_with_us()
     return run.spawn(
         [*address, *command],
         owner=owner,
         environ=environ,
         stdin=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        first=_ending_with_us(),
         prefix=prefix,
+        via=via,
+        first=first,
     )
 
 
-def _ending_with_us() -> Callable[[], None] | None:
-    """Return what lets a child be told to end when we do, None where the kernel offers nothing of the kind.
+def _ending_with_us() -> tuple[Sequence[str], Callable[[], None] | None]:
+    """Return what lets a child be told to end when we do: words before its own, or what it has to call first.
 
     A client that nobody reads from any more would stay for ever, and keep its server from ending: the socket could not
-    be used again until somebody finds and kills it.
+    be used again until somebody finds and kills it. Neither where the kernel offers nothing of the kind.
     """
     if not sys.platform.startswith("linux"):
-        return None
+        return (), None
+    setpriv = shutil.which("setpriv", path="/usr/bin:/bin")
+    # busybox has one of that name, which cannot.
+    if setpriv is not None and os.path.basename(os.path.realpath(setpriv)) == "setpriv":
+        return (setpriv, "--pdeathsig", "TERM", "--"), None
     import ctypes  # dear to import, and needed only here
 
     prctl, us = ctypes.CDLL(None).prctl, os.getpid()
@@ -300,7 +307,7 @@ def _ending_with_us() -> Callable[[], None] | None:
         if os.getppid() != us:
             os._exit(1)  # we are gone already
 
-    return tie
+    return (), tie
 
 
 def _address(socket: str, owner: User, environ: Mapping[str, str]) -> tuple[tuple[str, str], Mapping[str, str]]:

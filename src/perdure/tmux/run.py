@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ TIMEOUT = 5.0
 # What a tmux client needs of our environment. Not TMUX: the socket is always named. Not the rest: a client
 # hands its environment to the server, and ours is nobody's business.
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "TMUX_TMPDIR", "TERM")
+_MISSING = "tmux is not installed or not on the PATH; perdure needs tmux 3.2 or newer."
 _HARMLESS = (*_PASSED_ON, "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "XDG_RUNTIME_DIR")
 # With these a client would take itself for a program in a pane, and speak to that pane's server.
 _OF_A_PANE = frozenset({"TMUX", "TMUX_PANE"})
@@ -125,6 +127,7 @@ def spawn(
     stdin: int,
     stderr: int,
     prefix: Sequence[str] = (),
+    via: Sequence[str] = (),
     first: Callable[[], None] | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start `tmux -u words…` as `owner`, in the root directory and in exactly this environment.
@@ -132,8 +135,11 @@ def spawn(
     `-u` always: to a client without UTF-8 tmux sends `_` for every tab and every other character beyond ASCII.
     A `prefix` is a command that starts it, and that becomes the owner when we are somebody else. It may run as root,
     and so sees only the variables that cannot harm it: a loader's among the rest would be the owner's code in
-    root's hands. `first` is called in the new process before it becomes tmux. Raises TmuxMissing.
+    root's hands. `via` is a command that becomes tmux as whoever it is then. `first` is called in the new process before it
+    becomes anything, which is dear: all our memory has to be shared with it. Raises TmuxMissing.
     """
+    if via and shutil.which("tmux", path=environ.get("PATH")) is None:
+        raise TmuxMissing(_MISSING)
     uid, gid, groups = None, None, None
     if owner.uid != os.geteuid():
         # The groups in any case: systemd-run changes the user and the group and leaves root's others.
@@ -144,7 +150,7 @@ def spawn(
             uid, gid = owner.uid, owner.gid
     try:
         return subprocess.Popen(
-            [*map(encode, prefix), b"tmux", b"-u", *map(encode, words)],
+            [*map(encode, (*prefix, *via)), b"tmux", b"-u", *map(encode, words)],
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=stderr,
@@ -156,7 +162,7 @@ def spawn(
             preexec_fn=first,
         )
     except FileNotFoundError:
-        raise TmuxMissing("tmux is not installed or not on the PATH; perdure needs tmux 3.2 or newer.") from None
+        raise TmuxMissing(_MISSING) from None
 
 
 def gather(clients: Sequence[Client]) -> None:
