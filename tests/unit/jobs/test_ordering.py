@@ -31,6 +31,8 @@ MAKE = Order(argv=("make", "all"), cwd="/home/dev")
         ({"terminal": Terminal(rows=0)}, "rows and columns"),
         ({"terminal": Terminal(columns=65536)}, "rows and columns"),
         ({"notify": Notify(patterns=("",))}, "every line"),
+        ({"notify": Notify(patterns=("a\nb",))}, "within a line"),
+        ({"notify": Notify(patterns=("é" * 2049,))}, "no more than 4096 bytes"),
         ({"notify": Notify(every_seconds=0.0)}, "more than none"),
         ({"notify": Notify(every_seconds=float("nan"))}, "more than none"),
         ({"notify": Notify(every_seconds=float("inf"))}, "more than none"),
@@ -48,6 +50,12 @@ def test_too_often_is_less_often_and_said_so() -> None:
     assert "5 s" in notes[0]
     assert "30 s" in notes[0]
     assert accepted(replace(MAKE, notify=Notify(every_seconds=LEAST_EVERY)))[1] == ()
+
+
+def test_a_text_to_be_told_of_can_be_kept_whatever_its_bytes_are() -> None:
+    order, _ = accepted(replace(MAKE, notify=Notify(patterns=("caf\udce9",))))
+    assert encode(order.notify.patterns[0]) == b"caf\xe9"
+    assert "\udce9" not in order.notify.patterns[0]
 
 
 def test_what_is_right_stays_as_it_is() -> None:
