@@ -30,6 +30,8 @@ class Head(Struct, frozen=True, kw_only=True):
     next: int
     #: How many turns follow.
     lines: int
+    #: How many were lost before it was written.
+    missing: int = 0
 
 
 class _Shape(Struct, frozen=True, kw_only=True):
@@ -44,7 +46,15 @@ def lines_of(chat: Chat, transcript: Transcript) -> Iterator[bytes]:
     turns = transcript.turns
     shown = sum(not turn.hidden for turn in turns)
     counted = msgspec.structs.replace(chat, turns=shown)
-    yield encoded(Head(perdure=_KIND, version=VERSION, chat=counted, next=transcript.next, lines=len(turns))) + b"\n"
+    head = Head(
+        perdure=_KIND,
+        version=VERSION,
+        chat=counted,
+        next=transcript.next,
+        lines=len(turns),
+        missing=transcript.missing,
+    )
+    yield encoded(head) + b"\n"
     for turn in turns:
         yield encoded(turn) + b"\n"
 
@@ -99,6 +109,8 @@ def words_of(head: Head, lines: Iterable[bytes], where: str) -> Words:
     missing = head.lines - (number - 1)
     if missing > 0:
         mishaps.append(Mishap(where=where, what=f"{missing} of {head.lines} turns are missing at its end"))
+    if head.missing > 0:
+        mishaps.append(Mishap(where=where, what=f"turns were lost before it was written: {head.missing}"))
     # Whatever is missing may come with a later import, behind what is here.
     is_whole = not mishaps and last < head.next < SPAN
     return Words(turns=tuple(turns), next=head.next if is_whole else None, mishaps=tuple(mishaps))

@@ -24,7 +24,7 @@ _CONTROL = re.compile(
 )
 
 
-def markdown_of(chat: Chat, turns: Sequence[Turn]) -> Iterator[str]:
+def markdown_of(chat: Chat, turns: Sequence[Turn], *, missing: int = 0) -> Iterator[str]:
     """Yield the lines of a chat in Markdown: a heading for the chat, one for each turn, and what was said in fences."""
     yield f"# {_named(chat.title) if chat.title else 'Chat'}"
     yield ""
@@ -40,6 +40,8 @@ def markdown_of(chat: Chat, turns: Sequence[Turn]) -> Iterator[str]:
         yield f"- model: {_named(chat.model)}"
     if chat.tokens.total:
         yield f"- tokens: {chat.tokens.input} in, {chat.tokens.output} out"
+    if missing:
+        yield f"- missing: {missing} of its turns; this is not all that was said"
     for turn in turns:
         yield ""
         yield from _turn(turn)

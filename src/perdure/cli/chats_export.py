@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from perdure.cli._setup import Setup, path_argument, with_setup
 from perdure.cli.chats_setup import add_target_argument, target_of
 from perdure.cli.render import counted, print_json
-from perdure.errors import UsageError
+from perdure.errors import ChatDamaged, UsageError
 from perdure.model.chat import Chat, Transcript
+from perdure.ports import ChatStore
 
 JSONL, MARKDOWN = "jsonl", "markdown"
 
@@ -32,24 +33,52 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         raise UsageError("--json says what was written: it needs --output FILE.")
     store = setup.readable.chats
     id = target_of(setup, args).id
-    transcript = store.load_turns(id, hidden=args.hidden)
+    transcript = _transcript(store, id, hidden=args.hidden)
     lines = _lines(store.get_chat(id), transcript, args.format)
     if args.output is None:
         for line in lines:
             sys.stdout.buffer.write(line)
         sys.stdout.flush()
-        return 0
+        return _exit_code(id, transcript)
     from perdure.compat.files import write_export
 
     write_export(args.output, b"".join(lines))
     if args.json:
-        print_json({"chat": id, "format": args.format, "turns": len(transcript.turns), "file": args.output})
+        print_json(
+            {
+                "chat": id,
+                "format": args.format,
+                "turns": len(transcript.turns),
+                "missing": transcript.missing,
+                "file": args.output,
+            }
+        )
     else:
         print(f"wrote {args.output} ({counted(len(transcript.turns), 'turn')} of {id})")
-    return 0
+    return _exit_code(id, transcript)
 
 
 run = with_setup(_run)
+
+
+def _transcript(store: ChatStore, id: str, *, hidden: bool) -> Transcript:
+    """What was said; where that cannot be read back as it was written, what is left of it."""
+    try:
+        return store.load_turns(id, hidden=hidden)
+    except ChatDamaged:
+        left = store.load_turns(id, hidden=hidden, partly=True)
+        if not left.missing:
+            raise
+        return left
+
+
+def _exit_code(id: str, transcript: Transcript) -> int:
+    if not transcript.missing:
+        return 0
+    print(
+        f"This is not all that was said in chat {id}: {counted(transcript.missing, 'turn')} missing.", file=sys.stderr
+    )
+    return 4
 
 
 def _lines(chat: Chat, transcript: Transcript, format: str) -> Iterator[bytes]:
@@ -59,4 +88,5 @@ def _lines(chat: Chat, transcript: Transcript, format: str) -> Iterator[bytes]:
         return lines_of(chat, transcript)
     from perdure.chats.markdown import markdown_of
 
-    return (f"{line}\n".encode(errors="backslashreplace") for line in markdown_of(chat, transcript.turns))
+    lines = markdown_of(chat, transcript.turns, missing=transcript.missing)
+    return (f"{line}\n".encode(errors="backslashreplace") for line in lines)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure import errors
 from perdure.model.chat import Chat, CloseReason, Source
-from perdure.store.chat_rows import SPAN, chat_columns, chat_from, turn_from
+from perdure.store.chat_rows import LEFT_OUT, LOST, SPAN, blank, chat_columns, chat_from, turn_from
 from perdure.store.chats import ChatBook
 from perdure.store.driver import Row, Value
 from perdure.store.rows import UNREADABLE, moment_of, stamp
+
+if TYPE_CHECKING:
+    from perdure.store.salvage import Saved
 
 _TURN = ("id", "role", "at", "hidden", "seal", "body")
 
@@ -27,8 +31,12 @@ class ChatDamage(Struct, frozen=True, kw_only=True):
     chat: str
     #: The id of a turn.
     turn: int | None = None
-    #: How many turns are not there although they should be; less than nothing for too many.
-    missing: int = 0
+    #: Where turns are not there although they should be: positions, and how many from each on.
+    gaps: tuple[tuple[int, int], ...] = ()
+    #: How many turns are known to be lost; nothing can be done about them.
+    lost: int = 0
+    #: Whether all its turns are there, and the chat says another number.
+    is_miscounted: bool = False
 
     @property
     def where(self) -> str:
@@ -39,9 +47,18 @@ class ChatDamage(Struct, frozen=True, kw_only=True):
     @property
     def what(self) -> str:
         """What is wrong with it."""
-        if self.missing:
-            return f"{abs(self.missing)} of its turns are {'missing' if self.missing > 0 else 'too many'}."
+        if self.gaps:
+            return f"{_counted(sum(count for _, count in self.gaps))} missing."
+        if self.lost:
+            return f"{_counted(self.lost)} lost; `perdure chats export` writes what is left."
+        if self.is_miscounted:
+            return "It has another number of turns than it says."
         return "It cannot be read back."
+
+    @property
+    def is_repairable(self) -> bool:
+        """Whether anything can be done about it that was not done already."""
+        return not self.lost
 
 
 def damage_of(book: ChatBook) -> Iterator[ChatDamage]:
@@ -52,10 +69,8 @@ def damage_of(book: ChatBook) -> Iterator[ChatDamage]:
             chat_from(row)
         except errors.ChatDamaged:
             yield ChatDamage(number=number, chat=id)
-        yield from _damaged_turns(book, number, id)
-        there = book.count(number)
-        if there != turns:
-            yield ChatDamage(number=number, chat=id, missing=turns - there)
+        with suppress(errors.ChatNotFound):
+            yield from _damaged_words(book, number, id, turns)
     for (turn,) in book.driver.fetch(book.sql["turns_without_chat"]):
         yield ChatDamage(number=turn // SPAN, chat="", turn=turn)
 
@@ -68,22 +83,29 @@ def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str:
                 book.sql["set_turn_aside"], set_aside_at=stamp(now), number=damage.number, id=damage.turn
             )
             book.driver.execute(book.sql["delete_turn"], id=damage.turn)
-        elif not damage.missing:
+            if damage.chat:
+                _mark_lost(book, damage.number, ((damage.turn % SPAN, 1),))
+        elif damage.gaps:
+            _mark_lost(book, damage.number, damage.gaps)
+        elif not damage.is_miscounted:
             book.driver.execute(book.sql["set_chat_aside"], at=stamp(now), number=damage.number)
             _write_anew(book, damage.number, now)
         book.driver.execute(book.sql["set_count"], number=damage.number, turns=book.count(damage.number))
     if damage.turn is not None:
         return f"Set the damaged {damage.where} aside."
-    if damage.missing:
-        return f"Counted the turns of {damage.where} anew; {damage.what[:-1]}."
+    if damage.gaps:
+        return f"Marked what is missing in {damage.where} as lost: {damage.what}"
+    if damage.is_miscounted:
+        return f"Counted the turns of {damage.where} anew; all of them are there."
     return f"Set the damaged record of {damage.where} aside; what was said in it is kept, for whoever runs the store."
 
 
-def adopt(book: ChatBook, chat: Chat, number: int, turns: Iterable[Row], now: datetime) -> bool:
+def adopt(book: ChatBook, saved: Saved, number: int, now: datetime) -> bool:
     """Take a chat in that had another number in another database; False when there is one of its id.
 
-    What of its turns cannot be read back is set aside.
+    What of its turns cannot be read back is set aside; wherever one was and is not there, that is marked as lost.
     """
+    chat = saved.chat
     with book.changing():
         with suppress(errors.ChatNotFound):
             book.get_chat(chat.id)
@@ -91,19 +113,39 @@ def adopt(book: ChatBook, chat: Chat, number: int, turns: Iterable[Row], now: da
         book.driver.execute(
             book.sql["insert_chat"], opened_at=stamp(chat.opened_at), **chat_columns(_unrivalled(book, chat))
         )
-        spot, last = book.spot(chat.id), 0
-        for row in turns:
-            try:
-                turn = turn_from(chat.id, number, row)
-            except UNREADABLE:
+        spot, first, is_whole = book.spot(chat.id), 1, True
+        for row in saved.turns:
+            position, count = row[0] - number * SPAN, _stands_for(chat.id, number, row)
+            if not count or position < first:
                 keep_aside(book, row, now)
                 continue
+            if position > first:
+                is_whole = _mark_lost(book, spot.number, ((first, position - first),))
             columns: dict[str, Value] = dict(zip(_TURN, row, strict=True))
-            book.driver.execute(book.sql["insert_turn"], **columns | {"id": spot.number * SPAN + turn.position})
-            last = max(last, turn.position)
-        # One is left out: somebody may have been told of a turn that could not be read.
-        book.advance(spot.number, last + 2, stamp(chat.touched_at))
+            book.driver.execute(book.sql["insert_turn"], **columns | {"id": spot.number * SPAN + position})
+            is_whole = is_whole and row[3] != LOST
+            first = position + count
+        if first < saved.next < SPAN:
+            is_whole = _mark_lost(book, spot.number, ((first, saved.next - first),))
+            first = saved.next
+        # One is left out: somebody may have been told of a turn that could not be read. It is a lost one where the
+        # chat says another number than there are, and nothing else tells why.
+        is_unclear = is_whole and (book.count(spot.number), saved.next) != (chat.turns, first)
+        last = blank(spot.number, first, 1, LOST if is_unclear else LEFT_OUT)
+        book.driver.execute(book.sql["insert_turn"], **last)
+        book.advance(spot.number, first + 1, stamp(chat.touched_at))
     return True
+
+
+def _stands_for(id: str, number: int, row: Row) -> int:
+    """For how many positions a row stands; 0 for one that cannot be read."""
+    if row[3] in (LEFT_OUT, LOST):
+        return row[4] if isinstance(row[4], int) and 0 < row[4] < SPAN else 0
+    try:
+        turn_from(id, number, row)
+    except UNREADABLE:
+        return 0
+    return 1
 
 
 def keep_aside(book: ChatBook, row: Row, now: datetime) -> None:
@@ -112,12 +154,43 @@ def keep_aside(book: ChatBook, row: Row, now: datetime) -> None:
     book.driver.execute(book.sql["keep_turn_aside"], set_aside_at=stamp(now), **columns)
 
 
-def _damaged_turns(book: ChatBook, number: int, id: str) -> Iterator[ChatDamage]:
+def _damaged_words(book: ChatBook, number: int, id: str, turns: int) -> Iterator[ChatDamage]:
+    """What of what was said in a chat cannot be read back, or is not there."""
+    next = book.spot(id).next
+    is_whole = True
     for row in book.rows_of(number):
         try:
             turn_from(id, number, row)
         except UNREADABLE:
+            is_whole = False
             yield ChatDamage(number=number, chat=id, turn=row[0])
+    gaps, lost, first = [], 0, 1
+    for position, hidden, count in book.places_of(number):
+        if position > first:
+            gaps.append((first, min(position, next) - first))
+        lost += count if hidden == LOST else 0
+        first = max(first, position + count)
+        if first >= next:
+            break
+    if next > first:
+        gaps.append((first, next - first))
+    if gaps:
+        yield ChatDamage(number=number, chat=id, gaps=tuple(gaps))
+    if lost:
+        yield ChatDamage(number=number, chat=id, lost=lost)
+    if is_whole and not gaps and book.count(number) != turns:
+        yield ChatDamage(number=number, chat=id, is_miscounted=True)
+
+
+def _mark_lost(book: ChatBook, number: int, gaps: Iterable[tuple[int, int]]) -> bool:
+    """Let what was said at some positions be known to be lost, inside a transaction; False, for it is not whole."""
+    for position, count in gaps:
+        book.driver.execute(book.sql["insert_turn"], **blank(number, position, count, LOST))
+    return False
+
+
+def _counted(count: int) -> str:
+    return "1 of its turns is" if count == 1 else f"{count} of its turns are"
 
 
 def _write_anew(book: ChatBook, number: int, now: datetime) -> None:

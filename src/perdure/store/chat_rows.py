@@ -21,6 +21,12 @@ from perdure.store.rows import UNREADABLE, moment_of, packed, stamp, unpacked
 #: How many positions a chat has, and by how much a chat's number is shifted in the ids of its turns.
 SPAN = 1 << 32
 
+#: What `hidden` says of a row of turns apart from 0 and 1: it is no turn, and stands for as many positions as its seal
+#: says. Nothing was ever said there; or what was said there is lost, for good.
+LEFT_OUT, LOST = 2, 3
+#: Added to the seal of a turn that was taken back, so that none is hidden behind our back.
+_TAKEN_BACK = 1 << 32
+
 _Kind = TypeVar("_Kind")
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 #: A half of a pair that stands alone, and what PostgreSQL does not take.
@@ -58,7 +64,7 @@ class Ready(Struct, frozen=True):
             "role": self.role,
             "at": self.at,
             "hidden": self.hidden,
-            "seal": _seal(chat, position, self.role, self.at, self.sum),
+            "seal": _seal(chat, position, self.role, self.at, self.sum) + self.hidden * _TAKEN_BACK,
             "body": self.body,
         }
 
@@ -85,7 +91,7 @@ def turn_from(chat: str, number: int, row: Row) -> Turn:
     """Return a turn that is what was written in that place of that chat. Raises one of `UNREADABLE`."""
     id, role, at, hidden, seal, body = row
     position = id - number * SPAN
-    if _seal(chat, position, role, at, crc32(body)) != seal:
+    if hidden not in (0, 1) or _seal(chat, position, role, at, crc32(body)) + hidden * _TAKEN_BACK != seal:
         raise ValueError("the seal does not match")
     said: Said = decoded_as(Said, body)
     return Turn(
@@ -102,6 +108,11 @@ def turn_from(chat: str, number: int, row: Row) -> Turn:
         hidden=bool(hidden),
         extra=said.extra,
     )
+
+
+def blank(number: int, position: int, count: int, kind: int) -> dict[str, Value]:
+    """Return the row that stands for so many positions of a chat without a turn, `LEFT_OUT` or `LOST`."""
+    return {"id": number * SPAN + position, "role": "", "at": "", "hidden": kind, "seal": count, "body": b""}
 
 
 def chat_columns(chat: Chat) -> dict[str, Value]:
@@ -142,7 +153,7 @@ def damaged_chat(id: str) -> errors.ChatDamaged:
     """Return the sentence for a chat that cannot be read back as it was written."""
     return errors.ChatDamaged(
         f"Chat {id} cannot be read back as it was written; the others are not affected. "
-        "`perdure check --repair` sets aside what is damaged.",
+        "`perdure check --repair` sets aside what is damaged, `perdure chats export` writes what is left.",
         chat=id,
     )
 
@@ -173,6 +184,11 @@ def decoded_as(kind: type[_Kind], raw: bytes) -> _Kind:
 def plain(text: str) -> str:
     """Return text that both databases take as a column to look for, as it is or nearly so."""
     return text if text.isascii() and "\0" not in text else text.translate(_UNSTORABLE)
+
+
+def is_storable(text: str) -> bool:
+    """Whether both databases take a text to look for as it is; nothing is kept under one they do not take."""
+    return text.isascii() and "\0" not in text or plain(text) == text
 
 
 def texts_of(content: object) -> Sequence[str]:

@@ -93,7 +93,7 @@ def _rows(store: Store) -> Iterator[Problem]:
     for job in store.jobs.damaged():
         yield Problem(where=f"job {job}", what="It cannot be read back.", repairable=True)
     for lost in damage_of(store.chats):
-        yield Problem(where=lost.where, what=lost.what, repairable=True)
+        yield Problem(where=lost.where, what=lost.what, repairable=lost.is_repairable)
     for damage in store.damage():
         what = "It" if damage.pane is None else f"What came of its pane {damage.pane}"
         yield Problem(where=f"restore {damage.restore}", what=f"{what} cannot be read back.", repairable=True)

@@ -99,9 +99,8 @@ def _salvage_runs(store: Store, wreck: Wreck) -> tuple[int, int]:
 
 
 def _salvage_chats(store: Store, wreck: Wreck, now: datetime) -> Iterator[str]:
-    chats, turns = wreck.chats(), wreck.turns()
-    count = sum(adopt(store.chats, chat, number, turns.pop(number, ()), now) for number, chat in chats.items())
-    lost = [row for rows in turns.values() for row in rows]
+    chats, lost = wreck.chats()
+    count = sum(adopt(store.chats, saved, number, now) for number, saved in chats.items())
     with store.chats.changing():
         for row in lost:
             keep_aside(store.chats, row, now)
@@ -140,7 +139,8 @@ def _rows(store: Store, now: datetime) -> Iterator[str]:
         store.jobs.set_aside(job, now)
         yield f"Set the damaged record of job {job} aside."
     for lost in list(damage_of(store.chats)):
-        yield set_aside(store.chats, lost, now)
+        if lost.is_repairable:
+            yield set_aside(store.chats, lost, now)
     for damage in list(store.damage()):
         store.set_aside(damage, now)
         if damage.pane is None:

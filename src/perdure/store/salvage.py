@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
+
+from msgspec import Struct
 
 from perdure import errors
 from perdure.model.chat import Chat
@@ -27,6 +29,22 @@ _WAYS = {
     "chats": ("number", "chats_by_key", "chats_by_reach"),
     "turns": ("id",),
 }
+
+
+#: How many keys are asked for one by one at most, where something says that there are more.
+_MANY = 1_000_000
+#: How many turns a chat may have of which nothing is known.
+_GUESS = 1_000
+
+
+class Saved(Struct, frozen=True, kw_only=True):
+    """A chat out of a damaged file."""
+
+    chat: Chat
+    #: The position the next turn would have had.
+    next: int
+    #: The rows of its turns that can be had, in order, whole or not.
+    turns: tuple[Row, ...]
 
 
 class Wreck:
@@ -72,24 +90,36 @@ class Wreck:
                 found.setdefault(seq, event)
         return tuple(found.values())
 
-    def chats(self) -> dict[int, Chat]:
-        """Return by its number every chat whose record is whole."""
-        found: dict[int, Chat] = {}
-        for number, row in self._rows("chats", queries()["get_chat"].replace("id = :id", "number = :key")):
+    def chats(self) -> tuple[dict[int, Saved], list[Row]]:
+        """Return by its number every chat whose record is whole, and the rows of turns that belong to none of them."""
+        found: dict[int, tuple[Chat, int]] = {}
+        sql = queries()["get_chat"].replace("body FROM", "body, next FROM").replace("id = :id", "number = :key")
+        for number, (*row, next) in self._rows("chats", sql):
             with suppress(errors.ChatDamaged):
-                found.setdefault(number, chat_from(row))
-        return found
-
-    def turns(self) -> dict[int, list[Row]]:
-        """Return by the number of their chat the rows of all turns that can be had, in order, whole or not."""
-        found: dict[int, Row] = {}
-        sql = "SELECT id, role, at, hidden, seal, body FROM turns WHERE id = :key"
-        for id, row in self._rows("turns", sql):
-            found.setdefault(id, row)
+                found.setdefault(number, (chat_from(tuple(row)), next if is_number(next) else 1))
+        rows = self._turns({number: next for number, (_, next) in found.items()})
         by_chat: dict[int, list[Row]] = {}
-        for id in sorted(found):
-            by_chat.setdefault(id // SPAN, []).append(found[id])
-        return by_chat
+        for id in sorted(rows):
+            by_chat.setdefault(id // SPAN, []).append(rows[id])
+        chats = {
+            number: Saved(chat=chat, next=next, turns=tuple(by_chat.pop(number, ())))
+            for number, (chat, next) in found.items()
+        }
+        return chats, [row for rest in by_chat.values() for row in rest]
+
+    def _turns(self, ends: dict[int, int]) -> dict[int, Row]:
+        """The rows of all turns that can be had, whole or not, of chats that end at these positions and of others."""
+        sql = "SELECT id, role, at, hidden, seal, body FROM turns WHERE id = :key"
+        found: dict[int, Row] = {}
+        for connection in self._connections():
+            keys = set(self._keys(connection, "turns"))
+            last = self._last(connection, "chats", [key // SPAN for key in keys])
+            numbers = {*ends, *range(1, min(last, _MANY) + 1)}
+            for number in numbers:
+                low = number * SPAN
+                keys.update(self._between(connection, "turns", low, low + min(ends.get(number, _GUESS), _MANY)))
+            found.update(self._fetched(connection, sql, keys - found.keys()))
+        return found
 
     def highest(self) -> dict[str, int]:
         """Return by counter the highest number that is to be found anywhere, on what is damaged too."""
@@ -106,24 +136,67 @@ class Wreck:
     def _rows(self, table: str, sql: str) -> Iterator[tuple[int, Row]]:
         """Yield (key, row) of what can be read, by `sql` for each `:key`; with the log, and once more without."""
         for connection in self._connections():
-            for key in self._keys(connection, table):
-                row = None
-                with suppress(sqlite3.Error):
-                    row = connection.execute(sql, {"key": key}).fetchone()
-                if row is not None:
-                    yield key, row
+            yield from self._fetched(connection, sql, self._keys(connection, table))
+
+    def _fetched(self, connection: sqlite3.Connection, sql: str, keys: Iterable[int]) -> Iterator[tuple[int, Row]]:
+        for key in sorted(keys):
+            row = None
+            with suppress(sqlite3.Error):
+                row = connection.execute(sql, {"key": key}).fetchone()
+            if row is not None:
+                yield key, row
 
     def _keys(self, connection: sqlite3.Connection, table: str) -> list[int]:
+        """Every key there may be: those that some way comes by, and all between where every way ends."""
         key, *indexes = _WAYS[table]
-        ways = [f"NOT INDEXED ORDER BY {key}", f"NOT INDEXED ORDER BY {key} DESC"]
-        ways += [f"INDEXED BY {index}" for index in indexes]
         keys: set[int] = set()
-        for way in ways:
-            with suppress(sqlite3.Error):
-                for row in connection.execute(f"SELECT {key} FROM {table} {way}"):
-                    if isinstance(row[0], int):
-                        keys.add(row[0])
+        for index in indexes:
+            self._walk(connection, f"SELECT {key} FROM {table} INDEXED BY {index}", keys)
+        if table == "turns":
+            for order in ("", "DESC"):
+                self._walk(connection, f"SELECT id FROM turns NOT INDEXED ORDER BY id {order}", keys)
+        else:
+            last = self._last(connection, table, keys)
+            keys.update(self._between(connection, table, 0, last + 1))
         return sorted(keys)
+
+    def _between(self, connection: sqlite3.Connection, table: str, low: int, high: int) -> set[int]:
+        """The keys from `low` up to `high`, and behind it as far as can be read: all of them, and maybe others.
+
+        A page that cannot be read ends a way through the table, from either side. What lies between two such pages is
+        come by only by asking for each key.
+        """
+        key = _WAYS[table][0]
+        limit = low + SPAN
+        keys: set[int] = set()
+        where = f"SELECT {key} FROM {table} NOT INDEXED WHERE {key} >= {low} AND {key} < {limit} ORDER BY {key}"
+        if not self._walk(connection, where, keys):
+            first = max(keys, default=low)
+            back: set[int] = set()
+            self._walk(connection, f"{where} DESC", back)
+            last = min(back, default=max(high, first))
+            keys.update(back, range(max(first + 1, last - _MANY), last))
+        return keys
+
+    def _walk(self, connection: sqlite3.Connection, sql: str, keys: set[int]) -> bool:
+        """Add the keys that are come by this way; False when it did not come to its end."""
+        try:
+            keys.update(row[0] for row in connection.execute(sql) if isinstance(row[0], int))
+        except sqlite3.Error:
+            return False
+        return True
+
+    def _last(self, connection: sqlite3.Connection, table: str, keys: Iterable[int]) -> int:
+        """The highest number of a table that is to be found anywhere."""
+        seen = list(keys)
+        for sql in (
+            "SELECT seq FROM sqlite_sequence WHERE name = ?",
+            "SELECT value FROM counters WHERE name = ?",
+            f"SELECT max({_WAYS[table][0]}) FROM {table} WHERE ? IS NOT NULL",
+        ):
+            with suppress(sqlite3.Error):
+                seen += [value for (value,) in connection.execute(sql, (table,))]
+        return max(filter(is_number, seen), default=0)
 
     def _connections(self) -> Iterator[sqlite3.Connection]:
         # With its log first; then without, for when the log is what is damaged.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from perdure.model.chat import Transcript, Turn
 from perdure.model.event import Event
 from perdure.store import chat_events
 from perdure.store.appends import Append, Appends
-from perdure.store.chat_rows import SPAN, Ready, damaged_chat, ready, turn_from
+from perdure.store.chat_rows import LEFT_OUT, SPAN, Ready, blank, damaged_chat, ready, turn_from
 from perdure.store.driver import Driver, Row, Value, with_list
 from perdure.store.numbers import GIVING
 from perdure.store.queries import queries
@@ -56,7 +56,9 @@ class Turns:
     def append_turns(self, id: str, turns: Sequence[Turn], at: datetime, *, expect: int | None = None) -> int:
         return self._appends.run(Append(id, [ready(turn) for turn in turns], expect, at))
 
-    def load_turns(self, id: str, *, start: int = 1, limit: int | None = None, hidden: bool = False) -> Transcript:
+    def load_turns(
+        self, id: str, *, start: int = 1, limit: int | None = None, hidden: bool = False, partly: bool = False
+    ) -> Transcript:
         rows = self.driver.fetch(
             self.sql["load_turns"],
             id=id,
@@ -69,13 +71,14 @@ class Turns:
         next, count, number, *_ = rows[0]
         found = [row[3:] for row in rows if row[3] is not None]
         is_all = start <= 1 and limit is None and not hidden
-        if is_all and len(found) != count:
+        turns = tuple(_readable(id, number, found, partly=partly))
+        end = next if limit is None or len(found) < limit else found[-1][0] - number * SPAN + 1
+        missing = self.unaccounted(number, start, end) + len(found) - len(turns)
+        if not partly and (missing or (is_all and len(found) != count)):
+            # Unless it was forgotten in between.
+            self.spot(id)
             raise damaged_chat(id)
-        try:
-            turns = tuple(turn_from(id, number, row) for row in found)
-        except UNREADABLE as error:
-            raise damaged_chat(id) from error
-        return Transcript(chat=id, turns=turns[:limit] if limit != 0 else (), next=next)
+        return Transcript(chat=id, turns=turns[:limit] if limit != 0 else (), next=next, missing=missing)
 
     def rewrite_turns(
         self, id: str, start: int, turns: Sequence[Turn], at: datetime, *, expect: int | None = None
@@ -107,8 +110,7 @@ class Turns:
         """
         spot = self.spot(id)
         first = spot.next + skip
-        rows = [turn.row(id, spot.number, position) for position, turn in enumerate(turns, first)]
-        self.driver.execute_many(self.sql["insert_turn"], rows)
+        self._insert_turns(id, spot, enumerate(turns, first), first + len(turns))
         self.advance(spot.number, first + len(turns), max(spot.touched_at, stamp(at)))
         return first + len(turns) - 1
 
@@ -125,10 +127,9 @@ class Turns:
         for turn in turns:
             last = max(last + 1, turn.position)
             positions.append(last)
-        rows = [ready(turn).row(id, spot.number, place) for place, turn in zip(positions, turns, strict=True)]
-        if rows:
-            self.driver.execute_many(self.sql["insert_turn"], rows)
-        self.advance(spot.number, max(last + 1, next or 0), max(spot.touched_at, stamp(at)))
+        end = max(last + 1, next or 0)
+        self._insert_turns(id, spot, zip(positions, map(ready, turns), strict=True), end)
+        self.advance(spot.number, end, max(spot.touched_at, stamp(at)))
         return positions[0] if positions else last + 1, last
 
     def follow(self, id: str, turns: Sequence[Turn], taken_back: Sequence[int], at: datetime) -> None:
@@ -146,16 +147,14 @@ class Turns:
 
     def copy_turns(self, id: str, to: str, *, before: int | None, at: datetime) -> None:
         """Give a new chat everything that was said in another before a position, inside a transaction."""
-        source, number, last = self.spot(id).number, self.spot(to).number, 0
-        for row in self.rows_of(source, before=before):
-            try:
-                turn = turn_from(id, source, row)
-            except UNREADABLE as error:
-                raise damaged_chat(id) from error
+        source, spot, last = self.spot(id), self.spot(to), 0
+        if self.unaccounted(source.number, 1, source.next if before is None else min(before, source.next)):
+            raise damaged_chat(id)
+        for turn in _readable(id, source.number, self.rows_of(source.number, before=before)):
             if not turn.hidden:
-                self.driver.execute(self.sql["insert_turn"], **ready(turn).row(to, number, turn.position))
-                last = turn.position
-        self.advance(number, last + 1, stamp(at))
+                spot.next, last = last + 1, turn.position
+                self._insert_turns(to, spot, [(last, ready(turn))], last + 1)
+        self.advance(spot.number, last + 1, stamp(at))
 
     def rows_of(self, number: int, *, before: int | None = None) -> Iterator[Row]:
         """Yield the rows of a chat's turns in order, those that were taken back too."""
@@ -168,6 +167,33 @@ class Turns:
             if len(rows) < _PAGE:
                 return
             low = rows[-1][0] + 1
+
+    def places_of(self, number: int) -> Iterator[tuple[int, int, int]]:
+        """Yield in order (position, what `hidden` says, for how many positions it stands) of all that a chat has."""
+        low, high = _range(number)
+        base = low
+        while True:
+            rows = self.driver.fetch(self.sql["places_between"], low=low, high=high, limit=_PAGE)
+            for id, hidden, seal in rows:
+                yield id - base, hidden, 1 if hidden < LEFT_OUT else seal
+            if len(rows) < _PAGE:
+                return
+            low = rows[-1][0] + 1
+
+    def unaccounted(self, number: int, start: int, end: int) -> int:
+        """Return how many positions there are, from one up to another, where a turn was and is no more.
+
+        Every position before the next turn's is a turn's, or was left out and says so.
+        """
+        start, (low, _) = max(1, start), _range(number)
+        if 1 < start < end:
+            for id, hidden, seal in self.driver.fetch(self.sql["place_before"], low=low, id=low + start):
+                if hidden == LEFT_OUT:
+                    start = max(start, id - low + seal)
+        if start >= end:
+            return 0
+        ((there,),) = self.driver.fetch(self.sql["count_places"], low=low + start, high=low + end)
+        return abs(end - start - int(there))
 
     def spot(self, id: str) -> Spot:
         """Return where the next turn of a chat goes. Raises `ChatNotFound`."""
@@ -194,6 +220,19 @@ class Turns:
         last = self.write(id, turns, at, skip=True)
         self.tell([chat_events.taken_back(id, at, start, count, last - len(turns) + 1, last)])
         return last
+
+    def _insert_turns(self, id: str, spot: Spot, placed: Iterable[tuple[int, Ready]], end: int) -> None:
+        """Write turns at their positions, and what stands for those left out before the next turn's."""
+        rows, first = [], spot.next
+        for position, turn in placed:
+            if position > first:
+                rows.append(blank(spot.number, first, position - first, LEFT_OUT))
+            rows.append(turn.row(id, spot.number, position))
+            first = position + 1
+        if end > first:
+            rows.append(blank(spot.number, first, end - first, LEFT_OUT))
+        if rows:
+            self.driver.execute_many(self.sql["insert_turn"], rows)
 
     def advance(self, number: int, next: int, touched_at: str) -> None:
         """Note where the next turn of a chat goes, inside a transaction, and count those that are there."""
@@ -246,6 +285,16 @@ def _said(appends: Sequence[Append], firsts: Mapping[str, int], spots: Mapping[s
     for id, first in firsts.items():
         if spots[id].next > first:
             yield chat_events.said(id, when[id], first, spots[id].next - 1)
+
+
+def _readable(id: str, number: int, rows: Iterable[Row], *, partly: bool = False) -> Iterator[Turn]:
+    """The turns of rows. Raises `ChatDamaged` for one that cannot be read back, or leaves it out."""
+    for row in rows:
+        try:
+            yield turn_from(id, number, row)
+        except UNREADABLE as error:
+            if not partly:
+                raise damaged_chat(id) from error
 
 
 def not_there(id: str) -> errors.ChatNotFound:

@@ -52,9 +52,82 @@ def test_a_damaged_turn_is_an_error_and_never_less_than_was_said(filled: Store, 
     actions = repair(place.url, place.state_dir, at(60))
     assert len(actions) == 1
     assert "chat c1" in actions[0]
-    assert said(filled, "c1") == ["c1 a", "c1 c"]
-    assert filled.check() == ()
     assert filled.chats.append_turns("c1", [a_turn("d")], at(61)) == 4
+    # What is lost stays lost, and known to be: the rest is never taken for all that was said.
+    assert [(problem.where, problem.repairable) for problem in filled.check()] == [("chat c1", False)]
+    assert repair(place.url, place.state_dir, at(62)) == ()
+    assert_short(filled, "c1", ["c1 a", "c1 c", "d"], missing=1)
+
+
+def assert_short(store: Store, id: str, left: list[object], *, missing: int) -> None:
+    """Nothing gives what is left of a chat for the whole, and whoever asks for it gets it."""
+    for hidden in (False, True):
+        with pytest.raises(errors.ChatDamaged, match=id):
+            store.chats.load_turns(id, hidden=hidden)
+    transcript = store.chats.load_turns(id, partly=True)
+    assert ([turn.content for turn in transcript.turns], transcript.missing) == (left, missing)
+
+
+@pytest.mark.parametrize("how", SPOILING)
+def test_nothing_that_covers_a_damaged_turn_gives_less_than_was_said(filled: Store, how: str) -> None:
+    id = number_of(filled, "c1") * (1 << 32) + 2
+    sql = SPOILING[how]
+    filled.driver.execute(sql, id=id, **({"data": b"spoilt"} if ":data" in sql else {}))
+    load = filled.chats.load_turns
+    for hidden in (False, True):
+        for start, limit in ((1, 3), (1, 2), (2, None), (2, 1), (1, 100), (0, None)):
+            with pytest.raises(errors.ChatDamaged, match="c1"):
+                load("c1", start=start, limit=limit, hidden=hidden)
+        # What does not cover it is not affected.
+        assert [turn.content for turn in load("c1", start=1, limit=1, hidden=hidden).turns] == ["c1 a"]
+        assert [turn.content for turn in load("c1", start=3, hidden=hidden).turns] == ["c1 c"]
+        assert load("c1", start=4, hidden=hidden).turns == ()
+    with pytest.raises(errors.ChatDamaged, match="c1"):
+        filled.chats.begin_chat(a_chat("c3"), copy="c1")
+    assert filled.chats.begin_chat(a_chat("c4"), copy="c1", before=2) is not None
+    assert said(filled, "c4") == ["c1 a"]
+    assert_short(filled, "c1", ["c1 a", "c1 c"], missing=1)
+
+
+def test_the_last_turn_and_one_that_was_taken_back_are_missed_too(filled: Store, place: Place) -> None:
+    base = number_of(filled, "c1") * (1 << 32)
+    filled.driver.execute("DELETE FROM turns WHERE id = :id", id=base + 3)
+    with pytest.raises(errors.ChatDamaged):
+        filled.chats.load_turns("c1", start=2)
+    filled.chats.rewrite_turns("c2", 2, [a_turn("c2 d")], at(1))
+    filled.driver.execute("DELETE FROM turns WHERE id = :id", id=number_of(filled, "c2") * (1 << 32) + 2)
+    with pytest.raises(errors.ChatDamaged):
+        filled.chats.load_turns("c2", hidden=True)
+    repair(place.url, place.state_dir, at(60))
+    assert [problem.where for problem in filled.check()] == ["chat c1", "chat c2"]
+    assert_short(filled, "c1", ["c1 a", "c1 b"], missing=1)
+
+
+def test_what_was_left_out_is_not_missed(filled: Store) -> None:
+    chats = filled.chats
+    chats.rewrite_turns("c1", 2, [a_turn("d"), a_turn("e")], at(1))
+    chats.undo_turns("c1", 1, at(2))
+    far = [a_turn("x", position=7), a_turn("y", position=1_000_000), a_turn("z", position=1_000_001)]
+    chats.import_chat(a_chat("c3"), far, next=2_000_000)
+    chats.begin_chat(a_chat("c4"), copy="c1")
+    for id in ("c1", "c2", "c3", "c4"):
+        whole = chats.load_turns(id, hidden=True)
+        for start in {1, *range(1, 12), 999_999, 1_000_000, 1_000_001, 1_500_000, whole.next}:
+            for hidden in (False, True):
+                for limit in (None, 1, 2):
+                    found = chats.load_turns(id, start=start, limit=limit, hidden=hidden).turns
+                    expected = [turn for turn in whole.turns if turn.position >= start and turn.hidden <= hidden]
+                    assert list(found) == expected[:limit]
+    assert filled.check() == ()
+
+
+def test_a_wrong_count_is_put_right_when_everything_is_there(filled: Store, place: Place) -> None:
+    filled.driver.execute("UPDATE chats SET turns = 7 WHERE id = 'c1'")
+    with pytest.raises(errors.ChatDamaged):
+        filled.chats.load_turns("c1")
+    assert len(repair(place.url, place.state_dir, at(60))) == 1
+    assert said(filled, "c1") == ["c1 a", "c1 b", "c1 c"]
+    assert filled.check() == ()
 
 
 def test_a_turn_is_not_taken_for_another_chats(filled: Store) -> None:
@@ -118,8 +191,9 @@ def test_a_damaged_file_gives_its_chats_to_a_new_one(place: Place) -> None:
     actions = repair(place.url, place.state_dir, at(60))
     assert "Read 2 chats back from the damaged database." in actions
     store = place.open()
-    assert store.check() == ()
-    assert (said(store, "c1"), said(store, "c2")) == (["c1 a", "c1 b", "c1 c"], ["c2 a", "c2 c"])
+    assert [(problem.where, problem.repairable) for problem in store.check()] == [("chat c2", False)]
+    assert said(store, "c1") == ["c1 a", "c1 b", "c1 c"]
+    assert_short(store, "c2", ["c2 a", "c2 c"], missing=1)
     assert [found.chat for found in store.chats.search_turns("a")] != []
     assert store.driver.fetch("SELECT count(*) FROM damaged_turns") == [(1,)]
     chat = store.chats.open_chat("key-c1")

@@ -18,8 +18,23 @@ AND turns.id < (chats.number + 1) * 4294967296 AND turns.hidden <= :hidden
 WHERE chats.id = :id ORDER BY turns.id LIMIT :limit
 
 -- name: turns_between
--- Turns by their ids, hidden or not.
-SELECT id, role, at, hidden, seal, body FROM turns WHERE id >= :low AND id < :high ORDER BY id LIMIT :limit
+-- Turns by their ids, taken back or not; nothing that only stands for positions without a turn.
+SELECT id, role, at, hidden, seal, body FROM turns
+WHERE id >= :low AND id < :high AND hidden < 2 ORDER BY id LIMIT :limit
+
+-- name: places_between
+-- What stands at which positions: turns, and what stands for several without one.
+SELECT id, hidden, seal FROM turns WHERE id >= :low AND id < :high ORDER BY id LIMIT :limit
+
+-- name: place_before
+-- What stands last before a position.
+SELECT id, hidden, seal FROM turns WHERE id >= :low AND id < :id ORDER BY id DESC LIMIT 1
+
+-- name: count_places
+-- How many positions are accounted for: those of turns, and those that were left out. One that was taken back says so
+-- twice, so that none is without a trace.
+SELECT coalesce(sum(CASE WHEN hidden = 0 THEN 1 WHEN hidden = 1 AND seal >= 4294967296 THEN 1
+WHEN hidden = 2 THEN seal ELSE 0 END), 0) FROM turns WHERE id >= :low AND id < :high
 
 -- name: last_of_role
 -- The ids of the last turns of a role in a chat that were not taken back.
@@ -27,7 +42,7 @@ SELECT id FROM turns WHERE id >= :low AND id < :high AND hidden = 0 AND role = :
 
 -- name: hide_turns
 -- Take turns back.
-UPDATE turns SET hidden = 1 WHERE id >= :low AND id < :high AND hidden = 0
+UPDATE turns SET hidden = 1, seal = seal + 4294967296 WHERE id >= :low AND id < :high AND hidden = 0
 
 -- name: count_turns
 -- How many turns of a chat were not taken back.

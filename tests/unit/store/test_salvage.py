@@ -1,0 +1,118 @@
+"""What repair gets out of a SQLite file with damaged pages: everything that can be read, and never less unsaid."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perdure import errors
+from perdure.model.chat import Turn
+from perdure.store import open_store
+from perdure.store.repair import repair
+from perdure.store.store import Store
+from tests.builders import at
+from tests.contract.store.chats import a_chat, a_turn
+
+_PAGE = 4096
+_CHATS = [f"c{number}" for number in range(20)]
+
+
+@pytest.fixture(scope="module")
+def original() -> Iterator[str]:
+    """A state directory with chats of up to eighty turns, many with some that were taken back."""
+    with tempfile.TemporaryDirectory() as directory:
+        store = opened(directory)
+        for number, id in enumerate(_CHATS):
+            store.chats.begin_chat(a_chat(id))
+            turns = [a_turn(f"{id} {count} " + "word " * 40) for count in range(number * 4 + 3)]
+            store.chats.append_turns(id, turns, at(number))
+            if number % 3 == 0:
+                store.chats.rewrite_turns(id, number + 2, [a_turn("instead")], at(number + 1))
+        store.driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        store.close()
+        yield directory
+
+
+def opened(directory: str) -> Store:
+    return open_store(f"sqlite://{directory}/perdure.db", state_dir=directory)
+
+
+def heard(directory: str, *, hidden: bool) -> dict[str, tuple[Turn, ...] | None]:
+    """What is said to have been said in each chat; None where it is an error to ask."""
+    found: dict[str, tuple[Turn, ...] | None] = dict.fromkeys(_CHATS)
+    try:
+        store = opened(directory)
+    except errors.StoreUnusable:
+        return found
+    for id in _CHATS:
+        try:
+            found[id] = store.chats.load_turns(id, hidden=hidden).turns
+        except (errors.ChatNotFound, errors.StoreUnusable):
+            continue
+    store.close()
+    return found
+
+
+def spoil(path: str, pages: set[int], seed: int) -> None:
+    with open(path, "r+b") as file:
+        for page in pages:
+            file.seek(page * _PAGE)
+            file.write(Random(seed + page).randbytes(_PAGE))
+
+
+def leaves_of_turns(path: str) -> list[int]:
+    """The pages, from 0, on which turns stand, in their order."""
+    with closing(sqlite3.connect(path)) as connection:
+        ((root,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'turns'")
+    with open(path, "rb") as file:
+        content = file.read()
+    page = content[(root - 1) * _PAGE : root * _PAGE]
+    assert page[0] == 0x05
+    count = int.from_bytes(page[3:5], "big")
+    cells = [int.from_bytes(page[12 + 2 * each : 14 + 2 * each], "big") for each in range(count)]
+    return [int.from_bytes(page[cell : cell + 4], "big") - 1 for cell in cells]
+
+
+def check_repair(original: str, directory: str, pages: set[int], seed: int) -> dict[str, tuple[Turn, ...] | None]:
+    """Damage a copy and mend it: whatever could be read still can, and nothing is less than was said unsaid."""
+    shutil.copytree(original, directory, dirs_exist_ok=True)
+    spoil(f"{directory}/perdure.db", pages, seed)
+    before = heard(directory, hidden=False)
+    repair(f"sqlite://{directory}/perdure.db", directory, at(100))
+    for hidden in (True, False):
+        after, said = heard(directory, hidden=hidden), heard(original, hidden=hidden)
+        assert {id: turns for id, turns in after.items() if turns not in (None, said[id])} == {}
+    assert {id: turns for id, turns in before.items() if turns is not None and after[id] != turns} == {}
+    with closing(opened(directory)) as store:
+        named = {problem.where for problem in store.check()}
+        for chat in store.chats.list_chats():
+            assert (after[chat.id] is None) == (f"chat {chat.id}" in named)
+    return after
+
+
+def test_what_lies_between_damaged_pages_comes_back(original: str) -> None:
+    leaves = leaves_of_turns(f"{original}/perdure.db")
+    with tempfile.TemporaryDirectory() as directory:
+        after = check_repair(original, directory, {leaves[2], leaves[-3], leaves[-9]}, 1)
+    assert sum(turns is None for turns in after.values()) <= 6
+    with tempfile.TemporaryDirectory() as directory:
+        # The first and the last too: then neither way through the table begins.
+        after = check_repair(original, directory, {leaves[0], leaves[len(leaves) // 2], leaves[-1]}, 1)
+    assert sum(turns is None for turns in after.values()) <= 8
+
+
+@settings(max_examples=12, deadline=None)
+@given(places=st.sets(st.floats(0.0, 0.999), min_size=1, max_size=6), seed=st.integers(0, 1000))
+def test_never_less_than_was_said_without_saying_so(original: str, places: set[float], seed: int) -> None:
+    count = os.path.getsize(f"{original}/perdure.db") // _PAGE
+    with tempfile.TemporaryDirectory() as directory:
+        check_repair(original, directory, {int(count * place) for place in places}, seed)
