@@ -330,6 +330,21 @@ def test_what_has_ended_is_forgotten_and_what_runs_is_not(jobs: JobCommands, pri
     assert {name for name in os.listdir(jobs.directory) if name.startswith("j")} == listed
 
 
+def test_one_that_began_is_never_said_not_to_have(jobs: JobCommands, private_home: PrivateHome) -> None:
+    """Whoever is told to start it again would run it twice."""
+    ran = os.path.join(private_home.root, "ran")
+    id = jobs.run("sh", "-c", f"echo once >> {ran}; kill -9 $PPID; exit 5")
+    wait_for(lambda: jobs.ok("poll", id)["status"] == "lost", "a job nobody looks after")
+    with open(ran) as file:
+        assert file.read() == "once\n"
+
+
+def test_a_secret_in_what_could_not_be_started_is_not_listed(jobs: JobCommands, perdure: Perdure) -> None:
+    secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    perdure("jobs", "run", "--", secret)
+    assert secret not in perdure.ok("jobs", "ls").out
+
+
 def test_what_happens_to_a_job_is_told(jobs: JobCommands, perdure: Perdure) -> None:
     id = jobs.run("sh", "-c", "exit 3", options=("--owner", "r7"))
     jobs.wait(id)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import random
 import resource
+import socket
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
 
+from perdure.host.unix_socket import connected
 from perdure.jobs import control, hiring, output
 from perdure.jobs.place import JobPlace, job_path
 from perdure.model.job import JobStatus
@@ -68,6 +71,25 @@ def test_whoever_is_killed_at_whatever_moment(jobs: Jobs, seed: int) -> None:
     assert (ended.exit_code, ended.killed) == (37, False)
     assert job.said() == SAID
     assert job.status is JobStatus.EXITED
+
+
+def test_a_foreman_that_is_killed_while_it_is_asked_takes_no_job_with_it(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.shell("true").ended()
+    until(lambda: len(jobs.foremen()) > 1, "somebody who stands by")
+    victims = jobs.foremen()[:1]
+
+    @contextmanager
+    def killing(path: str, *, timeout: float) -> Iterator[socket.socket]:
+        with connected(path, timeout=timeout) as connection:
+            while victims:
+                kill(victims.pop())
+            yield connection
+
+    monkeypatch.setattr(hiring, "connected", killing)
+    job = jobs.shell("echo out; sleep 0.2; exit 4")
+    assert (job.ended().exit_code, job.said()) == (4, b"out\n")
 
 
 def test_what_was_given_up_is_never_begun(jobs: Jobs) -> None:

@@ -85,6 +85,13 @@ def test_what_went_into_the_background_is_ended_too(jobs: Jobs, how: str) -> Non
     assert job.status is JobStatus.KILLED
 
 
+def test_nobody_is_out_of_reach_by_what_they_say_they_are(jobs: Jobs) -> None:
+    job = jobs.shell("PERDURE_FOREMAN=1 setsid sleep 600 & echo $!; wait")
+    job.until_said(b"\n")
+    control.kill(job.path, 1.0)
+    assert not is_there(int(job.said()))
+
+
 def test_what_a_job_left_behind_can_be_ended_when_it_has_ended_itself(jobs: Jobs) -> None:
     job = jobs.python(DAEMON, "leave")
     daemon = number_of(job)

@@ -10,6 +10,7 @@ from perdure.cli.render import age, lasting, print_json, print_table
 from perdure.errors import StoreUnusable
 from perdure.host.clock import now
 from perdure.jobs.upkeep import recover
+from perdure.model.secrets import redact_text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +43,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
             age(job.ended_at, at) if job.ended_at else f"for {lasting(job.began_at or job.ordered_at, at)}",
             job.order.owner,
             command_line(job.order),
-            job.why,
+            redact_text(job.why) if job.why else None,
         )
         for job in found
     ]

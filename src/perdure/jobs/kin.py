@@ -16,6 +16,7 @@ from perdure.jobs.plain import signal
 MARK = b"PERDURE_JOB"
 #: What a foreman and its supervisors have in theirs.
 FOREMAN = b"PERDURE_FOREMAN=1"
+_FOREMAN_WORD = b"/foreman.py\0"
 _MOST = 1 << 20
 _STATE, _PARENT, _SESSION, _STARTED = 0, 1, 3, 19
 _BECOME_SUBREAPER = 36
@@ -121,7 +122,8 @@ def environment(pid: int) -> list[bytes]:
 
 
 def _is_foreman(pid: int) -> bool:
-    return FOREMAN in environment(pid)
+    # Its words too: anybody can say so in a variable, and would be out of reach.
+    return FOREMAN in environment(pid) and _FOREMAN_WORD in _read(b"/proc/%d/cmdline" % pid, _MOST)
 
 
 def _is_owned(pid: int, uid: int) -> bool:

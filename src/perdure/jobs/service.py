@@ -16,12 +16,12 @@ from msgspec.structs import replace
 from perdure.errors import AmbiguousJob, JobNotFound, JobOver, PerdureError, Refused, StoreUnusable, UsageError
 from perdure.host.scope import outside_service
 from perdure.host.users import current_user, shell_of
-from perdure.jobs import control, hiring, reading, waiting
+from perdure.jobs import control, hiring, output, reading, waiting
 from perdure.jobs.backends import find_backend, true_end
 from perdure.jobs.backends.backend import Backend
 from perdure.jobs.environment import environment_for
 from perdure.jobs.ordering import accepted, check_size, new_id
-from perdure.jobs.place import JobPlace, job_path
+from perdure.jobs.place import JobPlace, is_same_process, job_path
 from perdure.jobs.reading import Log, Polled
 from perdure.jobs.record import write_record
 from perdure.jobs.standing import is_beginning, settled, uptime
@@ -104,11 +104,23 @@ class Jobs:
         write_record(self.path(job), job)
         job = self.look(job)
         if job.status is JobStatus.LOST:
-            # Somebody took it for one that was never started: a clock was set forward meanwhile.
-            control.kill(self.path(job), self.config.grace_seconds)
-            raise PerdureError(f"Job {job.id} was given up before it began; start it again.", job=job.id)
+            self._refuse_given_up(job)
         self.forget()
         return job
+
+    def _refuse_given_up(self, job: Job) -> None:
+        """Raise PerdureError for a job that somebody took for one that was never started: a clock was set forward meanwhile.
+
+        Not for one that began, and lost who looked after it: whoever were told to start it again would run it twice.
+        """
+        began = JobPlace(self.path(job)).began()
+        if began is None:
+            raise PerdureError(f"Job {job.id} was given up before it began; start it again.", job=job.id)
+        if is_same_process(began.supervisor):
+            control.kill(self.path(job), self.config.grace_seconds)
+            raise PerdureError(
+                f"Job {job.id} was given up as it began, and ended; it may have done something.", job=job.id
+            )
 
     # Asking
 
@@ -290,6 +302,10 @@ class Jobs:
 
         job = self.store.watch_job(job.id, change)
         return job, job.watch
+
+    def printed(self, job: Job) -> int:
+        """Return how much a job has printed so far, in bytes."""
+        return output.size(self.path(job))
 
     def notices(self, owner: str, *, limit: int = 100) -> tuple[StoredEvent, ...]:
         """Return what an owner is to be told of its jobs and has not been, in order: until `delivered` says that it has.

@@ -55,7 +55,11 @@ class Post:
     def leave(self) -> None:
         """Say that somebody else has to be ready: once the job runs, so that it need not share the processor."""
         if self._relieve >= 0:
-            os.write(self._relieve, b"t")
+            try:
+                os.write(self._relieve, b"t")
+            except OSError:
+                # Whoever kept us ready was ended. The job is ours all the same.
+                pass
             os.close(self._relieve)
             self._relieve = -1
 
