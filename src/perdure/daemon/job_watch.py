@@ -19,7 +19,7 @@ from perdure.model.run import Program
 
 #: How often a job is looked at, in seconds: one that has just begun or is about to be over, one whose output somebody is told
 #: of or whose end nobody tells, and any other.
-HURRIED, OFTEN, SELDOM = 0.25, 1.0, 10.0
+HURRIED, OFTEN, SELDOM = 0.25, 1.0, 30.0
 #: How long a job counts as one that has just begun, or is about to be over.
 BRIEF = 3.0
 #: How often all jobs are looked up, and those let go of that ended long ago.
@@ -41,6 +41,8 @@ class _Tracked(Struct, kw_only=True):
     due: float
     #: Until then it is looked at in a hurry.
     hurry: float
+    #: Until then, only a look at how much it has printed is needed as long as that is no more.
+    rest: float = 0.0
     is_broken: bool = False
 
 
@@ -75,8 +77,8 @@ class JobWatch:
 
     def ended(self, id: str, at: float) -> None:
         """The process of a job has ended, so that its end is about to be written down."""
-        if id in self._tracked:
-            self._tracked[id].due, self._tracked[id].hurry = at, at + BRIEF
+        if (each := self._tracked.get(id)) is not None:
+            each.due, each.hurry, each.rest = at, at + BRIEF, 0.0
 
     def begin_anew(self) -> None:
         """Take nothing for granted: it may be another database."""
@@ -130,9 +132,14 @@ class JobWatch:
     def _watch(self, id: str, at: float) -> None:
         """Look at one job and say when it is looked at again."""
         each = self._tracked[id]
-        each.due = at + (HURRIED if at < each.hurry else OFTEN if self._needs_looking(each.job) else SELDOM)
+        step = HURRIED if at < each.hurry else OFTEN if self._needs_looking(each.job) else SELDOM
+        # Together with the others: what a round costs is paid once.
+        each.due = (at // step + 1) * step
         try:
-            each.job, each.ahead = self._jobs.watch(each.job, each.ahead)
+            if at < each.rest and each.ahead is not None and self._jobs.printed(each.job) == each.ahead.end:
+                return
+            before, (each.job, each.ahead) = each.ahead, self._jobs.watch(each.job, each.ahead)
+            each.rest = at + SELDOM if at >= each.hurry and self._is_still(each.job, before, each.ahead) else 0.0
             each.is_broken = False
         except StoreUnusable:
             raise
@@ -147,6 +154,13 @@ class JobWatch:
             each.is_broken = True
         if not each.job.is_watched:
             del self._tracked[id]
+
+    def _is_still(self, job: Job, before: Watch | None, watch: Watch) -> bool:
+        """Whether there is nothing to do for a job until it prints something, or its process ends, which is told."""
+        if job.process is None or len(self._tracked) > MOST_ENDS or before is None:
+            return False
+        has_news = job.order.notify.every_seconds is not None and watch.every_end < watch.end
+        return before.end == watch.end and not watch.held and not has_news
 
     def _needs_looking(self, job: Job) -> bool:
         notify = job.order.notify

@@ -33,6 +33,10 @@ class Jobs:
         """As a `JobStore` does."""
         return tuple(self.jobs.values())
 
+    def printed(self, job: Job) -> int:
+        """As `Jobs` does."""
+        return self.jobs[job.id].watch.end
+
     def watch(self, job: Job, ahead: Watch | None) -> tuple[Job, Watch]:
         """As `Jobs` does."""
         self.looked.append(job.id)
@@ -73,6 +77,22 @@ def test_the_end_of_a_process_has_its_job_looked_at_until_it_is_over() -> None:
     watch.look(111.0 + HURRIED)
     assert watch.programs == {}
     assert watch.next() == 100.0 + EVERY
+
+
+def test_one_that_prints_nothing_is_left_alone_until_it_does() -> None:
+    jobs = Jobs(begun(a_job(watch=Watch(end=8, every_end=8))))
+    watch = watch_of(jobs)
+    for at in range(100, 120):
+        watch.look(float(at))
+    looked = len(jobs.looked)
+    assert looked < 10
+    assert watch.next() == 120.0
+    jobs.jobs["j1"] = begun(a_job(watch=Watch(end=9, every_end=8)))
+    watch.look(120.0)
+    watch.look(121.0)
+    watch.look(122.0)
+    # And as long as there is something to tell of that is not told.
+    assert len(jobs.looked) == looked + 3
 
 
 def test_one_that_fails_costs_only_itself_and_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
