@@ -159,6 +159,39 @@ def test_an_export_goes_to_no_device_and_says_what_is_wrong(perdure: Perdure, ga
     assert perdure("chats", "export", id, "--json").code == 2
 
 
+def test_what_is_left_of_a_damaged_chat_is_written_and_said_to_be_that(
+    perdure: Perdure, gateway: Gateway, private_home: PrivateHome
+) -> None:
+    import sqlite3
+
+    id = gateway.open(ANN, "one", "two", "three")
+    with sqlite3.connect(f"{private_home.state}/perdure.db") as connection:
+        connection.execute("DELETE FROM turns WHERE id % 4294967296 = 2")
+    connection.close()
+    for repaired in (False, True):
+        if repaired:
+            ran = perdure("check", "--repair")
+            assert (ran.code, id in ran.out) == (4, True)
+            assert perdure("check").code == 4
+        for options in (("--all",), ("--all", "--hidden"), ("--turns", "2", "--hidden")):
+            ran = perdure("chats", "show", id, *options)
+            assert (ran.code, ran.out) == (5, "")
+            assert id in sentence(ran)
+        for more in ([], ["--hidden"]):
+            ran = perdure("chats", "export", id, *more)
+            assert ran.code == 4
+            assert "missing at 1 position" in sentence(ran)
+            head, *lines = map(json.loads, ran.out.splitlines())
+            assert (head["missing"], [line["content"] for line in lines]) == (1, ["one", "three"])
+    assert "not all that was said" in perdure("chats", "export", id, "--format", "markdown").out
+    path = f"{private_home.home}/left.jsonl"
+    assert perdure("chats", "export", id, "--output", path, "--json").code == 4
+    # Elsewhere it does not come in as if it were all, either.
+    other = perdure("chats", "import", path, env={"PERDURE_STATE_DIR": f"{private_home.home}/other"})
+    assert other.code == 4
+    assert "missing" in other.err
+
+
 def test_older_programs_find_their_files(perdure: Perdure, gateway: Gateway, private_home: PrivateHome) -> None:
     assert perdure("chats", "mirror").code == 2
     mirror = Path(private_home.home, "sessions")

@@ -30,7 +30,7 @@ class Head(Struct, frozen=True, kw_only=True):
     next: int
     #: How many turns follow.
     lines: int
-    #: How many were lost before it was written.
+    #: At how many positions something was lost before it was written.
     missing: int = 0
 
 
@@ -110,7 +110,9 @@ def words_of(head: Head, lines: Iterable[bytes], where: str) -> Words:
     if missing > 0:
         mishaps.append(Mishap(where=where, what=f"{missing} of {head.lines} turns are missing at its end"))
     if head.missing > 0:
-        mishaps.append(Mishap(where=where, what=f"turns were lost before it was written: {head.missing}"))
+        mishaps.append(
+            Mishap(where=where, what=f"something was missing at {head.missing} of its positions when it was written")
+        )
     # Whatever is missing may come with a later import, behind what is here.
     is_whole = not mishaps and last < head.next < SPAN
     return Words(turns=tuple(turns), next=head.next if is_whole else None, mishaps=tuple(mishaps))

@@ -41,7 +41,7 @@ def markdown_of(chat: Chat, turns: Sequence[Turn], *, missing: int = 0) -> Itera
     if chat.tokens.total:
         yield f"- tokens: {chat.tokens.input} in, {chat.tokens.output} out"
     if missing:
-        yield f"- missing: {missing} of its turns; this is not all that was said"
+        yield f"- missing: something at {missing} of its positions; this is not all that was said"
     for turn in turns:
         yield ""
         yield from _turn(turn)

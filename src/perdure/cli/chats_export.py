@@ -76,7 +76,8 @@ def _exit_code(id: str, transcript: Transcript) -> int:
     if not transcript.missing:
         return 0
     print(
-        f"This is not all that was said in chat {id}: {counted(transcript.missing, 'turn')} missing.", file=sys.stderr
+        f"perdure: This is not all that was said in chat {id}: something is missing at {counted(transcript.missing, 'position')}.",
+        file=sys.stderr,
     )
     return 4
 

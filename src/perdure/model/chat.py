@@ -213,7 +213,7 @@ class Transcript(Struct, frozen=True, kw_only=True):
     turns: tuple[Turn, ...]
     #: The position the next turn would have had at that moment: whoever appends expecting it cannot miss a word.
     next: int
-    #: How many turns were there and cannot be read any more; none unless what is left was asked for.
+    #: At how many positions there is nothing to be read any more; none unless what is left was asked for.
     missing: int = 0
 
 

@@ -33,7 +33,7 @@ class ChatDamage(Struct, frozen=True, kw_only=True):
     turn: int | None = None
     #: Where turns are not there although they should be: positions, and how many from each on.
     gaps: tuple[tuple[int, int], ...] = ()
-    #: How many turns are known to be lost; nothing can be done about them.
+    #: At how many positions what was said is known to be lost; nothing can be done about that.
     lost: int = 0
     #: Whether all its turns are there, and the chat says another number.
     is_miscounted: bool = False
@@ -48,9 +48,9 @@ class ChatDamage(Struct, frozen=True, kw_only=True):
     def what(self) -> str:
         """What is wrong with it."""
         if self.gaps:
-            return f"{_counted(sum(count for _, count in self.gaps))} missing."
+            return f"Something is missing at {_counted(sum(count for _, count in self.gaps))}."
         if self.lost:
-            return f"{_counted(self.lost)} lost; `perdure chats export` writes what is left."
+            return f"What was said at {_counted(self.lost)} is lost; `perdure chats export` writes what is left."
         if self.is_miscounted:
             return "It has another number of turns than it says."
         return "It cannot be read back."
@@ -105,7 +105,7 @@ def adopt(book: ChatBook, saved: Saved, number: int, now: datetime) -> bool:
 
     What of its turns cannot be read back is set aside; wherever one was and is not there, that is marked as lost.
     """
-    chat = saved.chat
+    chat = saved.chat or _unknown(saved, now)
     with book.changing():
         with suppress(errors.ChatNotFound):
             book.get_chat(chat.id)
@@ -135,6 +135,12 @@ def adopt(book: ChatBook, saved: Saved, number: int, now: datetime) -> bool:
         book.driver.execute(book.sql["insert_turn"], **last)
         book.advance(spot.number, first + 1, stamp(chat.touched_at))
     return True
+
+
+def _unknown(saved: Saved, now: datetime) -> Chat:
+    """What is known of a chat of which there is the id, and maybe something that was said: nobody's, and closed."""
+    times = [_moment(row[2], now) for row in saved.turns if row[3] in (0, 1)] or [now]
+    return _nobodys(saved.id, saved.id, "", times[0], times[-1], times[-1])
 
 
 def _stands_for(id: str, number: int, row: Row) -> int:
@@ -190,7 +196,8 @@ def _mark_lost(book: ChatBook, number: int, gaps: Iterable[tuple[int, int]]) -> 
 
 
 def _counted(count: int) -> str:
-    return "1 of its turns is" if count == 1 else f"{count} of its turns are"
+    # Not turns: something may have been left out there, and of that nothing is known any more either.
+    return "1 of its positions" if count == 1 else f"{count} of its positions"
 
 
 def _write_anew(book: ChatBook, number: int, now: datetime) -> None:
@@ -198,18 +205,22 @@ def _write_anew(book: ChatBook, number: int, now: datetime) -> None:
     ((id, key, platform, opened_at, touched_at, closed_at),) = book.driver.fetch(
         book.sql["chat_columns"], number=number
     )
-    chat = Chat(
+    times = (_moment(opened_at, now), _moment(touched_at, now), _moment(closed_at, now))
+    columns = chat_columns(_nobodys(id, key, platform, *times))
+    del columns["id"]
+    book.driver.execute(book.sql["put_chat"], number=number, **columns)
+
+
+def _nobodys(id: str, key: str, platform: str, opened_at: datetime, touched_at: datetime, closed_at: datetime) -> Chat:
+    return Chat(
         id=id,
         key=key,
         source=Source(platform=platform, chat_id=""),
-        opened_at=_moment(opened_at, now),
-        touched_at=_moment(touched_at, now),
-        closed_at=_moment(closed_at, now),
+        opened_at=opened_at,
+        touched_at=touched_at,
+        closed_at=closed_at,
         close_reason=CloseReason.SWITCHED,
     )
-    columns = chat_columns(chat)
-    del columns["id"]
-    book.driver.execute(book.sql["put_chat"], number=number, **columns)
 
 
 def _moment(text: object, otherwise: datetime) -> datetime:

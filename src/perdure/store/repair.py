@@ -100,7 +100,12 @@ def _salvage_runs(store: Store, wreck: Wreck) -> tuple[int, int]:
 
 def _salvage_chats(store: Store, wreck: Wreck, now: datetime) -> Iterator[str]:
     chats, lost = wreck.chats()
-    count = sum(adopt(store.chats, saved, number, now) for number, saved in chats.items())
+    count = 0
+    for number, saved in chats.items():
+        if adopt(store.chats, saved, number, now):
+            count += 1
+            if saved.chat is None:
+                yield f"The record of chat {saved.id} is lost; what is left of it is kept, for whoever runs the store."
     with store.chats.changing():
         for row in lost:
             keep_aside(store.chats, row, now)

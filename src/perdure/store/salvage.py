@@ -40,8 +40,10 @@ _GUESS = 1_000
 class Saved(Struct, frozen=True, kw_only=True):
     """A chat out of a damaged file."""
 
-    chat: Chat
-    #: The position the next turn would have had.
+    id: str
+    #: None when its record cannot be read.
+    chat: Chat | None
+    #: The position the next turn would have had; 0 when that is not known.
     next: int
     #: The rows of its turns that can be had, in order, whole or not.
     turns: tuple[Row, ...]
@@ -91,7 +93,7 @@ class Wreck:
         return tuple(found.values())
 
     def chats(self) -> tuple[dict[int, Saved], list[Row]]:
-        """Return by its number every chat whose record is whole, and the rows of turns that belong to none of them."""
+        """Return by its number every chat of which at least the id is known, and the rows of turns of all others."""
         found: dict[int, tuple[Chat, int]] = {}
         sql = queries()["get_chat"].replace("body FROM", "body, next FROM").replace("id = :id", "number = :key")
         for number, (*row, next) in self._rows("chats", sql):
@@ -99,13 +101,28 @@ class Wreck:
                 found.setdefault(number, (chat_from(tuple(row)), next if is_number(next) else 1))
         rows = self._turns({number: next for number, (_, next) in found.items()})
         by_chat: dict[int, list[Row]] = {}
-        for id in sorted(rows):
-            by_chat.setdefault(id // SPAN, []).append(rows[id])
+        for key in sorted(rows):
+            by_chat.setdefault(key // SPAN, []).append(rows[key])
         chats = {
-            number: Saved(chat=chat, next=next, turns=tuple(by_chat.pop(number, ())))
+            number: Saved(id=chat.id, chat=chat, next=next, turns=tuple(by_chat.pop(number, ())))
             for number, (chat, next) in found.items()
         }
+        for number, id in self._ids().items():
+            if number not in chats:
+                chats[number] = Saved(id=id, chat=None, next=0, turns=tuple(by_chat.pop(number, ())))
         return chats, [row for rest in by_chat.values() for row in rest]
+
+    def _ids(self) -> dict[int, str]:
+        """The ids of chats by their numbers, as the index has them that outlives their records."""
+        found: dict[int, str] = {}
+        for connection in self._connections():
+            with suppress(sqlite3.Error):
+                for number, id in connection.execute(
+                    "SELECT number, id FROM chats INDEXED BY sqlite_autoindex_chats_1"
+                ):
+                    if is_number(number) and isinstance(id, str):
+                        found.setdefault(number, id)
+        return found
 
     def _turns(self, ends: dict[int, int]) -> dict[int, Row]:
         """The rows of all turns that can be had, whole or not, of chats that end at these positions and of others."""

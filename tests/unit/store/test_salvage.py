@@ -110,6 +110,23 @@ def test_what_lies_between_damaged_pages_comes_back(original: str) -> None:
     assert sum(turns is None for turns in after.values()) <= 8
 
 
+def test_a_chat_whose_record_is_lost_is_known_to_be(original: str) -> None:
+    path = f"{original}/perdure.db"
+    with open(path, "rb") as file:
+        pages = iter(lambda: file.read(_PAGE), b"")
+        records = {number for number, page in enumerate(pages) if page[0] == 0x0D and b"key-c1" in page}
+    with tempfile.TemporaryDirectory() as directory:
+        after = check_repair(original, directory, records, 1)
+        lost = [id for id, turns in after.items() if turns is None]
+        assert lost
+        with closing(opened(directory)) as store:
+            assert {chat.id for chat in store.chats.list_chats()} == set(_CHATS)
+            for id in lost:
+                assert not store.chats.get_chat(id).is_open
+                left = store.chats.load_turns(id, partly=True)
+                assert (len(left.turns) > 0, left.missing) == (True, 1)
+
+
 @settings(max_examples=12, deadline=None)
 @given(places=st.sets(st.floats(0.0, 0.999), min_size=1, max_size=6), seed=st.integers(0, 1000))
 def test_never_less_than_was_said_without_saying_so(original: str, places: set[float], seed: int) -> None:
