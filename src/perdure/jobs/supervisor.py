@@ -24,7 +24,7 @@ from perdure.jobs.plain import signal
 from perdure.jobs.slimming import forget
 
 #: As much is read at once, and as much by one who prints a lot.
-_LITTLE, _MUCH = 1 << 16, 1 << 18
+_LITTLE, _MUCH = 1 << 16, 1 << 20
 #: So many full reads in a row, and it prints a lot.
 _FLOOD = 16
 #: The most that may wait to be read by the job.
