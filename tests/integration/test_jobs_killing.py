@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
+from perdure.host.clock import now
 from perdure.jobs import control, kin
-from perdure.jobs.place import JobPlace, is_same_process
-from perdure.model.job import JobStatus, Terminal
+from perdure.jobs.place import Began, JobPlace, is_same_process, this_boot
+from perdure.model.job import JobProcess, JobStatus, Terminal
 from tests.conftest import PrivateHome
 from tests.integration.hired import Job, Jobs, in_another_process, is_there, kill, until
 
@@ -223,4 +224,7 @@ def test_a_restarted_machine_s_jobs_are_lost_with_what_they_printed(jobs: Jobs) 
 def test_a_job_that_nobody_knows_cannot_be_ended(private_home: PrivateHome) -> None:
     path = os.path.join(private_home.root, "nothing")
     assert control.kill(path).found == 0
-    assert JobPlace(path).judgement(was_seen=True).status is JobStatus.LOST
+    nobody = JobProcess(pid=os.getpid(), started=1, boot=this_boot())
+    seen = Began(supervisor=nobody, process=nobody, at=now())
+    assert JobPlace(path).judgement(seen).status is JobStatus.LOST
+    assert control.kill(path, seen=seen).found == 0

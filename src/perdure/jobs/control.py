@@ -12,7 +12,9 @@ from perdure.host.clock import pause, ticking
 from perdure.host.unix_socket import connected
 from perdure.jobs import kin
 from perdure.jobs.answering import MOST
-from perdure.jobs.place import JobPlace, is_same_process
+from perdure.jobs.place import Began, JobPlace, is_same_process
+from perdure.jobs.plain import signal
+from perdure.model.job import JobProcess
 from perdure.model.text import encode
 
 #: How long a job may take to end by itself when it is asked to, in seconds.
@@ -23,6 +25,8 @@ _PATIENCE = 20.0
 _MOMENT = 0.05
 #: When to believe that something cannot be ended.
 _HOPELESS = 5.0
+#: How long a supervisor may take to leave whose job has ended.
+_LEAVING = 2.0
 
 #: What a supervisor may say instead of doing what it is asked for.
 _NO: dict[bytes, tuple[type[PerdureError], str]] = {
@@ -93,23 +97,32 @@ def standing(directory: str) -> Standing:
     return Standing(printed=printed, dropped=dropped, unread=unread)
 
 
-def kill(directory: str, grace: float = GRACE) -> Killed:
+def kill(directory: str, grace: float = GRACE, *, seen: Began | None = None) -> Killed:
     """End the job with everything it started, also what changed its group or session: SIGTERM, `grace` seconds, SIGKILL.
 
     Returns when that is done and, if it was running, its end is written down. Of a job that has ended, ends what it
-    left behind, which changes nothing about how it ended. Works without its supervisor too; never ends a process that
-    cannot be shown to belong to the job.
+    left behind, which changes nothing about how it ended. Works without its supervisor too, and where that one does
+    not answer, and without its directory, if somebody has `seen` how it began; never ends a process that cannot be
+    shown to belong to the job.
     """
     grace = max(grace, 0.0) if math.isfinite(grace) else GRACE
+    began = JobPlace(directory).began() or seen
+    if began is not None:
+        # One that was stopped would not hear of it.
+        _tell(began.supervisor, signal.SIGCONT)
     try:
         found, left = _ask(directory, b"kill %.3f\n" % grace, patience=grace + _PATIENCE)
-    except _NobodyThere:
-        return _kill_without(directory, grace)
+    except (_NobodyThere, _NoAnswer):
+        return _kill_without(directory, began, grace)
     return Killed(found=found, left=left)
 
 
 class _NobodyThere(PerdureError):
     """What looked after the job is gone; it cannot be told anything any more."""
+
+
+class _NoAnswer(PerdureError):
+    """What looks after the job is there, and says nothing."""
 
 
 def _ask(directory: str, request: bytes, *, patience: float = _PATIENCE) -> tuple[int, ...]:
@@ -120,7 +133,7 @@ def _ask(directory: str, request: bytes, *, patience: float = _PATIENCE) -> tupl
             while not said.endswith(b"\n") and (part := connection.recv(100)):
                 said += part
     except TimeoutError:
-        raise PerdureError("What looks after the job does not answer.") from None
+        raise _NoAnswer("What looks after the job does not answer.") from None
     except OSError:
         said = b""
     words = said.split()
@@ -139,9 +152,10 @@ def _refusal(word: bytes) -> PerdureError:
     return kind(sentence)
 
 
-def _kill_without(directory: str, grace: float) -> Killed:
-    """End what is left of a job whose supervisor is gone: its own process if it still is that, and whoever has its mark."""
-    began = JobPlace(directory).began()
+def _kill_without(directory: str, began: Began | None, grace: float) -> Killed:
+    """End what is left of a job without its supervisor: its own process if it still is that, whoever has its mark or is
+    below its supervisor, should that one be there; and wait until it is gone too, for then nothing is left to be done.
+    """
     if began is None:
         return Killed(found=0)
     id = encode(os.path.basename(directory))
@@ -149,7 +163,8 @@ def _kill_without(directory: str, grace: float) -> Killed:
     def there() -> list[tuple[int, int]]:
         same = is_same_process(began.process)
         leader = (began.process.pid, began.process.started) if same else None
-        return kin.members(id, supervisor=None, leader=leader, by_mark=True)
+        supervisor = began.supervisor.pid if is_same_process(began.supervisor) else None
+        return kin.members(id, supervisor=supervisor, leader=leader, by_mark=True)
 
     first = left = there()
     kin.ask_to_end(first)
@@ -159,4 +174,12 @@ def _kill_without(directory: str, grace: float) -> Killed:
             kin.end(left)
         pause(_MOMENT)
         left = there()
+    leaving = ticking() + _LEAVING
+    while not left and is_same_process(began.supervisor) and ticking() < leaving:
+        pause(_MOMENT)
     return Killed(found=len(first), left=len(left))
+
+
+def _tell(process: JobProcess, number: int) -> None:
+    if is_same_process(process):
+        kin.tell((process.pid, process.started), number)

@@ -12,8 +12,8 @@ from perdure.errors import PerdureError, Refused
 from perdure.host.clock import now, pause, ticking
 from perdure.host.unix_socket import connected
 from perdure.jobs import answering, ending, foreman, keeping, kin, launching, orders, slimming, supervisor
-from perdure.jobs.place import Began, JobPlace, job_path
-from perdure.model.job import Terminal
+from perdure.jobs.place import Began, JobPlace, job_path, this_boot
+from perdure.model.job import JobProcess, Terminal
 from perdure.model.text import encode
 
 #: How long the whole of it may take, in seconds.
@@ -22,6 +22,8 @@ PATIENCE = 30.0
 IDLE = 300.0
 #: How long to wait before asking once more, in seconds.
 _MOMENT = 0.02
+#: What is told of a job that began: the number and the start of its supervisor, and of its own process.
+_NUMBERS = 4
 
 
 def start(
@@ -63,7 +65,7 @@ def _hand_over(jobs_dir: str, id: str, place: JobPlace, outside: tuple[str, ...]
         said = _ask(jobs_dir, id, deadline)
         word = said.split()[0] if said.split() else b""
         if word in (b"began", b"ended"):
-            return place.began()
+            return place.began() or _told(said)
         if word == b"taken":
             return _await(place, deadline)
         if word == b"failed":
@@ -75,6 +77,18 @@ def _hand_over(jobs_dir: str, id: str, place: JobPlace, outside: tuple[str, ...]
         if not said:
             _start_foreman(jobs_dir, outside, deadline)
     raise PerdureError(f"Nobody in {jobs_dir} started the job in time.")
+
+
+def _told(said: bytes) -> Began | None:
+    """Return how a job began by the answer alone: the first thing it did may have been to remove its directory."""
+    if len(said.split()) != _NUMBERS + 1:
+        return None
+    pid, started, own_pid, own_started = map(int, said.split()[1:])
+    return Began(
+        supervisor=JobProcess(pid=pid, started=started, boot=this_boot()),
+        process=JobProcess(pid=own_pid, started=own_started, boot=this_boot()),
+        at=now(),
+    )
 
 
 def _ask(jobs_dir: str, id: str, deadline: float) -> bytes:

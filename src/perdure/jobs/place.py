@@ -77,8 +77,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     #: Whether these very processes are there.
     supervisor_runs: bool = False
     process_runs: bool = False
-    #: Somebody has seen it begin, whatever is on the disk now.
-    was_seen: bool = False
+    #: How it began is only known because somebody saw it: it is not on the disk any more.
+    is_gone: bool = False
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
@@ -101,13 +101,13 @@ def judge(facts: Facts) -> Judgement:
     if facts.ended is not None:
         return _judge_ended(facts.ended)
     if facts.began is None:
-        if facts.was_seen:
-            return Judgement(status=JobStatus.LOST, why="What was written down of it is gone from the disk.")
         if facts.ordered not in (None, facts.boot):
             return Judgement(status=JobStatus.LOST, why="The machine was restarted before it was seen to begin.")
         return Judgement(status=JobStatus.RUNNING, why="It has not begun yet.")
     if facts.began.supervisor.boot != facts.boot:
         return Judgement(status=JobStatus.LOST, why="The machine was restarted while it ran.")
+    if facts.is_gone:
+        return _judge_gone(facts)
     if facts.supervisor_runs:
         return Judgement(status=JobStatus.RUNNING)
     if facts.process_runs:
@@ -116,6 +116,13 @@ def judge(facts: Facts) -> Judgement:
         )
         return Judgement(status=JobStatus.RUNNING, why=why)
     return Judgement(status=JobStatus.LOST, why="What looked after it was ended, and nobody saw how it ended.")
+
+
+def _judge_gone(facts: Facts) -> Judgement:
+    why = "What was written down of it is gone from the disk."
+    if facts.supervisor_runs or facts.process_runs:
+        return Judgement(status=JobStatus.RUNNING, why=f"It runs. {why}")
+    return Judgement(status=JobStatus.LOST, why=why)
 
 
 def _judge_ended(ended: Ended) -> Judgement:
@@ -198,10 +205,11 @@ class JobPlace:
             left=told.left,
         )
 
-    def facts(self, *, was_seen: bool = False) -> Facts:
-        """Return all that can be known of the job at this moment; `was_seen` by whoever asks to have begun."""
+    def facts(self, seen: Began | None = None) -> Facts:
+        """Return all that can be known of the job at this moment; `seen` is how whoever asks saw it begin."""
         sheet = self._sheet()
-        began = self.began()
+        on_disk = self.began()
+        began = on_disk or seen
         supervisor_runs = began is not None and is_same_process(began.supervisor)
         process_runs = began is not None and is_same_process(began.process)
         # Last: who was not there any more when it was asked for has written it by now, or never will.
@@ -212,12 +220,12 @@ class JobPlace:
             boot=this_boot(),
             supervisor_runs=supervisor_runs,
             process_runs=process_runs,
-            was_seen=was_seen,
+            is_gone=began is not None and on_disk is None,
         )
 
-    def judgement(self, *, was_seen: bool = False) -> Judgement:
-        """Return what became of the job, as far as it can be known at this moment; `was_seen` as `facts` has it."""
-        return judge(self.facts(was_seen=was_seen))
+    def judgement(self, seen: Began | None = None) -> Judgement:
+        """Return what became of the job, as far as it can be known at this moment; `seen` as `facts` has it."""
+        return judge(self.facts(seen))
 
     def give_up(self, why: str, now: datetime) -> bool:
         """Write down that the job never began, for good, unless somebody has it or it has begun; say whether.

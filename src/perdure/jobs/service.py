@@ -21,10 +21,10 @@ from perdure.jobs.backends import find_backend, true_end
 from perdure.jobs.backends.backend import Backend
 from perdure.jobs.environment import environment_for
 from perdure.jobs.ordering import accepted, check_size, new_id
-from perdure.jobs.place import JobPlace, is_same_process, job_path
+from perdure.jobs.place import Began, JobPlace, is_same_process, job_path
 from perdure.jobs.reading import Log, Polled
 from perdure.jobs.record import write_record
-from perdure.jobs.standing import is_beginning, settled, uptime
+from perdure.jobs.standing import is_beginning, seen_to_begin, settled, uptime
 from perdure.jobs.telling import notice_event, watching_on
 from perdure.jobs.waiting import Waited
 from perdure.model.config import Config
@@ -87,7 +87,7 @@ class Jobs:
         env = environment_for(self._environ, order.env, self.config, has_terminal=has_terminal)
         try:
             wrapped = backend.wrap(job.id, order, env=env, directory=self.path(job))
-            hiring.start(
+            began = hiring.start(
                 self.directory,
                 job.id,
                 argv=wrapped.argv,
@@ -102,7 +102,7 @@ class Jobs:
             error.data.setdefault("job", job.id)
             raise
         write_record(self.path(job), job)
-        job = self.look(job)
+        job = self.look(job, began)
         if job.status is JobStatus.LOST:
             self._refuse_given_up(job)
         self.forget()
@@ -264,11 +264,14 @@ class Jobs:
 
     # Keeping
 
-    def look(self, job: Job) -> Job:
-        """Return a job as its directory tells, which is written down when it is news."""
+    def look(self, job: Job, began: Began | None = None) -> Job:
+        """Return a job as its directory tells, and who is there, which is written down when it is news.
+
+        `began` is how somebody saw it begin just now.
+        """
         if not job.is_running or job.place != self.place:
             return job
-        as_it_is = self._as_it_is(job)
+        as_it_is = self._as_it_is(job, began)
         seen = as_it_is(job)
         if seen == job:
             return job
@@ -321,12 +324,11 @@ class Jobs:
         """Note that an owner has been told everything up to this number; `notices` does not return it again."""
         self.store.deliver(owner, seq)
 
-    def _as_it_is(self, job: Job) -> Callable[[Job], Job]:
+    def _as_it_is(self, job: Job, began: Began | None = None) -> Callable[[Job], Job]:
         """Return what makes of a running job what its directory tells at this moment."""
         place, now = JobPlace(self.path(job)), self.now()
-        was_seen = job.began_at is not None
-        facts = place.facts(was_seen=was_seen)
-        if facts.began is None and facts.ended is None and not was_seen and not is_beginning(job, now):
+        facts = place.facts(seen_to_begin(job) or began)
+        if facts.began is None and facts.ended is None and not is_beginning(job, now):
             with suppress(PerdureError):  # and where that cannot be written, the next one does
                 place.give_up("Whoever ordered it was ended before it began.", now)
             facts = place.facts()
@@ -365,7 +367,7 @@ class Jobs:
         """
         grace = self.config.grace_seconds
         if job.order.backend == LOCAL or job.status not in (JobStatus.RUNNING, JobStatus.LOST):
-            return control.kill(self.path(job), grace)
+            return control.kill(self.path(job), grace, seen=seen_to_begin(job))
         place, backend = JobPlace(self.path(job)), self._backend(job.order)
         if job.is_running:
             place.ask(self.now())
@@ -376,7 +378,7 @@ class Jobs:
             raise
         if found:
             waiting.let_end(place)
-        killed = control.kill(self.path(job), grace)
+        killed = control.kill(self.path(job), grace, seen=seen_to_begin(job))
         if not found and job.is_running:
             # It may have been on its way there; now nothing more can come.
             backend.kill(job, grace)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from perdure.jobs.place import Facts, judge
+from perdure.jobs.place import Began, Facts, judge
 from perdure.model.job import Job, JobStatus
 
 #: How long a job that was written down may take until it begins. Whoever starts it gives up long before.
@@ -31,6 +31,13 @@ def settled(job: Job, facts: Facts, now: datetime) -> Job:
         ended_at=verdict.ended_at or now,
         why=verdict.why,
     )
+
+
+def seen_to_begin(job: Job) -> Began | None:
+    """Return how a job began as it is written down, None when nobody has seen that."""
+    if job.supervisor is None or job.process is None or job.began_at is None:
+        return None
+    return Began(supervisor=job.supervisor, process=job.process, at=job.began_at)
 
 
 def is_beginning(job: Job, now: datetime) -> bool:

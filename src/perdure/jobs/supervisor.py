@@ -69,7 +69,8 @@ def look_after(directory: bytes, id: bytes, caller: int, post: Post) -> None:
 
     Says `taken` when somebody else has it or had it, `order` when there is none, `again` when somebody else has to be
     asked, `failed` and a number when the system did not let it be started; then nothing was started, and we have let go of it.
-    `began` or `ended` otherwise.
+    `ended` otherwise, or `began` with the numbers and starts of ours and its process: it may have removed what is
+    written down of that by now.
     """
     try:
         held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -84,7 +85,7 @@ def look_after(directory: bytes, id: bytes, caller: int, post: Post) -> None:
         return
     supervisor.settle()
     post.leave()
-    answer(caller, b"began" if supervisor.succeed() else b"ended")
+    answer(caller, supervisor.told() if supervisor.succeed() else b"ended")
     forget(post.spare)
     supervisor.run()
 
@@ -152,6 +153,10 @@ class Supervisor:
             raise OSError(errno.ENOSPC, "")
         os.close(handle)
         self._hand.go(self._id, self._ends)
+
+    def told(self) -> bytes:
+        """Return what whoever ordered it is told."""
+        return b"began %d %d %d %d" % (os.getpid(), self._post.started, *self._leader)
 
     def settle(self) -> None:
         """Get ready what only matters once it runs: room for its end, a door for those who have something to say."""

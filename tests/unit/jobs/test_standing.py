@@ -30,8 +30,16 @@ def test_one_of_which_there_is_nothing_yet_is_not_lost() -> None:
 
 
 def test_one_that_was_seen_and_of_which_nothing_is_left_is_lost() -> None:
-    lost = settled(begun(a_job()), replace(NOTHING, was_seen=True), at(9))
+    lost = settled(begun(a_job()), replace(NOTHING, began=BEGAN, is_gone=True), at(9))
     assert (lost.status, lost.ended_at, lost.exit_code) == (JobStatus.LOST, at(9), None)
+
+
+def test_one_that_was_seen_and_is_there_runs_whatever_is_left_on_the_disk() -> None:
+    facts = replace(NOTHING, began=BEGAN, is_gone=True, supervisor_runs=True, process_runs=True)
+    seen = settled(a_job(), facts, at(9))
+    assert (seen.status, seen.process) == (JobStatus.RUNNING, BEGAN.process)
+    assert "gone from the disk" in (seen.why or "")
+    assert settled(seen, RUNNING, at(10)) == begun(a_job())
 
 
 def test_one_that_has_not_begun_is_as_it_was() -> None:
