@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -28,6 +28,8 @@ class Expired(Struct, frozen=True, kw_only=True):
     failed: tuple[str, ...] = ()
     #: Who is at it already; then nothing was done.
     held_by: str | None = None
+    #: Those that had all their tries, are stale, and were never handed on: somebody has to look at them.
+    given_up: tuple[str, ...] = ()
 
 
 class Expiry:
@@ -41,28 +43,42 @@ class Expiry:
 
     def due(self, now: datetime) -> tuple[Chat, ...]:
         """Return the chats that are stale, or were closed for it, and are still to be handed on; the oldest first."""
-        stale = [chat for chat in self._store.list_chats(is_open=True) if self._why(chat, now) is not None]
-        found = [chat for chat in (*stale, *self._store.chats_owed()) if chat.flush_failures < TRIES]
-        return tuple(sorted(found, key=lambda chat: chat.touched_at))
+        return tuple(chat for chat in self._stale(now) if chat.flush_failures < TRIES)
 
     def run_once(self, flush: Callable[[Chat], None]) -> Expired:
         """Hand on what is due, by `flush`, and close what it was done for.
 
         One that `flush` raises for costs only itself: it is noted, never counted as done, and tried again in later
         rounds, three times in all; so is one during which the process dies. A chat in which nothing was said is closed
-        without asking. One that was used in the meantime stays open.
+        without asking. One that was used in the meantime stays open, and is neither flushed nor failed.
         """
-        flushed: list[str] = []
-        failed: list[str] = []
-        for chat in self.due(self._chats.now()):
+        now = self._chats.now()
+        for chat in self._store.list_chats(is_open=True, since=now):
+            self._chats.put_right(chat, now)
+        done: dict[str, bool | None] = {}
+        for chat in self.due(now):
             other = self._held_by_another()
             if other is not None:
-                return Expired(flushed=tuple(flushed), failed=tuple(failed), held_by=other)
+                return self._expired(done, held_by=other)
             if self._begin(chat):
-                (flushed if self._flush(chat, flush) else failed).append(chat.id)
+                done[chat.id] = self._flush(chat, flush)
         if self._leases is not None:
             self._leases.drop_lease(_LEASE, self._holder)
-        return Expired(flushed=tuple(flushed), failed=tuple(failed))
+        return self._expired(done)
+
+    def _stale(self, now: datetime) -> list[Chat]:
+        """Those that are stale, or were closed for it, and were not handed on; the oldest first."""
+        stale = [chat for chat in self._store.list_chats(is_open=True) if self._why(chat, now) is not None]
+        return sorted((*stale, *self._store.chats_owed()), key=lambda chat: chat.touched_at)
+
+    def _expired(self, done: Mapping[str, bool | None], *, held_by: str | None = None) -> Expired:
+        without_tries = (chat.id for chat in self._stale(self._chats.now()) if chat.flush_failures >= TRIES)
+        return Expired(
+            flushed=tuple(id for id, is_flushed in done.items() if is_flushed),
+            failed=tuple(id for id, is_flushed in done.items() if is_flushed is False),
+            held_by=held_by,
+            given_up=tuple(without_tries),
+        )
 
     def _begin(self, chat: Chat) -> bool:
         """Count a try before it is made; False when the chat is not as it was found."""
@@ -75,17 +91,18 @@ class Expiry:
         self._store.change_chat(chat.id, begin)
         return begun[0]
 
-    def _flush(self, chat: Chat, flush: Callable[[Chat], None]) -> bool:
+    def _flush(self, chat: Chat, flush: Callable[[Chat], None]) -> bool | None:
+        """Whether it was handed on; None when it was used meanwhile, so that not all of it was."""
         if chat.turns:
             try:
                 flush(chat)
             except Exception as error:
                 self._note_failure(chat, error)
                 return False
-        self._close(chat, self._chats.now())
-        return True
+        return self._close(chat, self._chats.now()) or None
 
-    def _close(self, chat: Chat, now: datetime) -> None:
+    def _close(self, chat: Chat, now: datetime) -> bool:
+        """Note that it was handed on, and close it; False when it was used since."""
         why = self._why(chat, now)
 
         def close(found: Chat) -> Chat:
@@ -95,7 +112,7 @@ class Expiry:
             done = replace(found, flushed_at=now, flush_failures=0, extra=_without(found, FAILURE))
             return replace(done, closed_at=now, close_reason=why) if found.is_open and why is not None else done
 
-        self._store.change_chat(chat.id, close)
+        return self._store.change_chat(chat.id, close).flushed_at == now
 
     def _note_failure(self, chat: Chat, error: Exception) -> None:
         # Its kind alone: what it says may hold what was said in the chat, or a key.

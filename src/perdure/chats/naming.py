@@ -12,6 +12,7 @@ from perdure.chats import titles
 from perdure.chats.ownership import Ownership
 from perdure.model.chat import Chat, Source
 from perdure.model.chat_owner import owner_of
+from perdure.model.text import is_storable
 from perdure.ports import ChatStore
 
 #: What people put around a title because it stood so in the help.
@@ -38,6 +39,8 @@ def tip_of(store: ChatStore, chat: Chat, may: Callable[[Chat], bool] = lambda ch
 def meant(chats: Ownership, source: Source, text: str) -> Chat:
     """Return the chat somebody means by an id, a title or the only beginning of an id. Raises `ChatNotFound`."""
     wanted = _bare(text)
+    if not is_storable(wanted):
+        raise errors.ChatNotFound(f"There is no chat {ascii(wanted)[:200]} of yours.")
     with suppress(errors.ChatNotFound):
         # Somebody else's is refused, and not looked for under another name.
         return chats.get(source, wanted)

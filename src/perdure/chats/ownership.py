@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from perdure import errors
+from perdure.chats.saying import in_a_zone
 from perdure.model.chat import Chat, Found, Source
 from perdure.model.chat_owner import owner_of, participant_of, reach_of, reaches_of
 from perdure.ports import ChatStore
@@ -24,7 +25,11 @@ class Ownership:
 
     def __init__(self, store: ChatStore, now: Callable[[], datetime]) -> None:
         self.store = store
-        self.now = now
+        self._clock = now
+
+    def now(self) -> datetime:
+        """Return what time it is. Raises `UsageError` when the clock tells no zone."""
+        return in_a_zone(self._clock(), "What time it is")
 
     def selves(self, source: Source) -> tuple[Source, ...]:
         """Return everything by which whoever wrote is known, the first being what they are known as for good."""
@@ -95,6 +100,9 @@ class Ownership:
         limit: int = 20,
     ) -> tuple[Found, ...]:
         """Return what best matches of what whoever asks may see. `user` is who chats are with, by their lasting id."""
+        for name, moment in (("since", since), ("until", until)):
+            if moment is not None:
+                in_a_zone(moment, name)
         return self.store.search_turns(
             query,
             reaches=self._reaches(asker) if isinstance(asker, Source) else None,

@@ -8,6 +8,7 @@ every day has one beginning, and a later moment never belongs to an earlier day.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from perdure.errors import UsageError
@@ -22,6 +23,9 @@ _IDLE = (ResetMode.IDLE, ResetMode.BOTH)
 _DAILY = (ResetMode.DAILY, ResetMode.BOTH)
 _TICK = datetime.resolution
 _SECOND = timedelta(seconds=1)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+#: A time of use that is further ahead is none: the clock was wrong.
+AHEAD = timedelta(days=1)
 
 
 def zone_of(config: Config) -> tzinfo:
@@ -65,10 +69,10 @@ def next_expiry(chat: Chat, policy: ResetPolicy, zone: tzinfo) -> datetime | Non
     """Return the first moment at which the chat is stale if nobody uses it and no job keeps it; None for never."""
     if not chat.is_open:
         return None
-    touched = _instant(chat.touched_at)
+    touched, idle = _instant(chat.touched_at), timedelta(minutes=policy.idle_minutes) + _TICK
     ends = []
-    if policy.mode in _IDLE:
-        ends.append(touched + timedelta(minutes=policy.idle_minutes) + _TICK)
+    if policy.mode in _IDLE and touched <= _LAST - idle:
+        ends.append(touched + idle)
     if policy.mode in _DAILY:
         ends.append(next_boundary(touched, policy.at_hour, zone))
     return min(ends, default=None)
@@ -78,13 +82,13 @@ def last_boundary(now: datetime, at_hour: int, zone: tzinfo) -> datetime:
     """Return when the day of chats began that `now` is in."""
     now = _instant(now)
     # Tomorrow too: where clocks are set back just after midnight, it has begun before today is over.
-    return next(begun for begun in _boundaries(now, range(1, -4, -1), at_hour, zone) if begun <= now)
+    return next((begun for begun in _boundaries(now, range(1, -4, -1), at_hour, zone) if begun <= now), _FIRST)
 
 
 def next_boundary(now: datetime, at_hour: int, zone: tzinfo) -> datetime:
     """Return when the next day of chats begins after `now`."""
     now = _instant(now)
-    return next(begun for begun in _boundaries(now, range(-1, 4), at_hour, zone) if begun > now)
+    return next((begun for begun in _boundaries(now, range(-1, 4), at_hour, zone) if begun > now), _LAST)
 
 
 def _by_time(chat: Chat, policy: ResetPolicy, now: datetime, zone: tzinfo) -> CloseReason | None:
@@ -92,7 +96,8 @@ def _by_time(chat: Chat, policy: ResetPolicy, now: datetime, zone: tzinfo) -> Cl
         return None
     # In UTC: in a zone with summer time Python adds to what the clock on the wall shows.
     touched = _instant(chat.touched_at)
-    if policy.mode in _IDLE and now > touched + timedelta(minutes=policy.idle_minutes):
+    # What has passed, and not when it will have: that may be behind the last day there is.
+    if policy.mode in _IDLE and now - touched > timedelta(minutes=policy.idle_minutes):
         return CloseReason.IDLE
     if policy.mode in _DAILY and touched < last_boundary(now, policy.at_hour, zone):
         return CloseReason.DAILY
@@ -101,8 +106,10 @@ def _by_time(chat: Chat, policy: ResetPolicy, now: datetime, zone: tzinfo) -> Cl
 
 def _boundaries(now: datetime, days: range, at_hour: int, zone: tzinfo) -> Iterator[datetime]:
     """Yield the beginnings of days, counted from the one it is; those of later days are never earlier."""
-    today = now.astimezone(zone).date()
-    return (_beginning(today + timedelta(days=each), at_hour, zone) for each in days)
+    for each in days:
+        # There is a first day and a last one.
+        with suppress(OverflowError):
+            yield _beginning(now.astimezone(zone).date() + timedelta(days=each), at_hour, zone)
 
 
 def _beginning(day: date, at_hour: int, zone: tzinfo) -> datetime:

@@ -16,13 +16,15 @@ from perdure.chats import titles
 from perdure.chats.key import is_shared
 from perdure.chats.naming import meant, new_id, tip_of
 from perdure.chats.ownership import Asker, Ownership
-from perdure.chats.reset import JobCheck, policy_for, stale, zone_of
+from perdure.chats.reset import AHEAD, JobCheck, policy_for, stale, zone_of
+from perdure.chats.saying import checked
 from perdure.chats.selves import canonical, is_anothers, key_within, scope_of, selves_of
-from perdure.chats.source import admit_platforms
+from perdure.chats.source import admit_platforms, known_platform
 from perdure.chats.whatsapp import NO_ALIASES, Aliases
 from perdure.model.chat import BY_ITSELF, Chat, CloseReason, Kinship, ResetMode, Source, Tokens, Transcript, Turn
 from perdure.model.chat_owner import owner_of
 from perdure.model.config import Config
+from perdure.model.text import is_storable
 from perdure.ports import ChatStore
 
 #: How long after an interruption a chat is still gone on with.
@@ -74,13 +76,16 @@ class Chats(Ownership):
         """Return the chat a message belongs to, begun now if there is none, it went stale, or a new one is wanted.
 
         However many ask at once, in however many processes, a conversation has one open chat, and all get that one.
-        A chat that was once closed for being stale stays closed.
+        A chat that was once closed for being stale stays closed. Raises `UsageError` for a platform nobody knows.
         """
+        known_platform(source.platform)
         while True:
             now, key = self.now(), self.key(source)
             current = self.store.open_chat(key)
             if current is not None and is_anothers(current.source, source, self._aliases) and self.key(source) != key:
                 continue  # begun since the key was looked up
+            if current is not None and self.put_right(current, now):
+                continue
             reason = None if current is None else self.why_over(current, now)
             if current is not None and reason is None and not force_new:
                 if self.store.touch_chat(current.id, now):
@@ -102,6 +107,17 @@ class Chats(Ownership):
     def touch(self, id: str) -> bool:
         """Note that a chat was used; False when it is not open any more."""
         return self.store.touch_chat(id, self.now())
+
+    def put_right(self, chat: Chat, now: datetime) -> bool:
+        """Let an open chat count as used now that is said to be used more than a day from now; return whether it did.
+
+        The clock was ahead when it was used, and has been put right: else it would not go stale until it gets there.
+        """
+
+        def back(found: Chat) -> Chat:
+            return replace(found, touched_at=now) if _is_ahead(found, now) else found
+
+        return _is_ahead(chat, now) and self.store.change_chat(chat.id, back, at=now).touched_at == now
 
     def why_over(self, chat: Chat, now: datetime) -> CloseReason | None:
         """Return why an open chat is not to be gone on with, None while it is."""
@@ -208,6 +224,7 @@ class Chats(Ownership):
         Raises `Conflict` when it is not the open chat of its conversation any more, or goes on elsewhere than expected.
         """
         first = self.store.get_chat(id)
+        checked(turns)
 
         def begin(title: str | None) -> Chat | None:
             now = self.now()
@@ -232,17 +249,25 @@ class Chats(Ownership):
         """Write down what was said, for good before this returns, and return the position of the last turn.
 
         With `expect` (a transcript's `next`) nothing is written and `Conflict` raised when somebody else said or
-        changed something in between.
+        changed something in between. What could not be read back as it is (bytes, NaN, a time without a zone) is a
+        `UsageError`. Any id is taken, whoever's it is: one that somebody typed goes through `get`, `find` or `resume` first.
         """
-        return self.store.append_turns(id, turns, self.now(), expect=expect)
+        return self.store.append_turns(id, checked(turns), self.now(), expect=expect)
 
     def load(self, id: str, *, start: int = 1, limit: int | None = None) -> Transcript:
-        """Return what was said in a chat, in order. What cannot be read is an error, never less than was said."""
+        """Return what was said in a chat, whoever's it is, in order. What cannot be read is an error, never less."""
+        if limit is not None and limit < 0:
+            raise errors.UsageError(f"There cannot be {limit} turns.")
+        if not is_storable(id):
+            raise errors.ChatNotFound(f"There is no chat {ascii(id)[:80]}.")
         return self.store.load_turns(id, start=start, limit=limit)
 
     def rewrite(self, id: str, start: int, *turns: Turn, expect: int | None = None) -> int:
-        """Replace everything from a position on, at once; what it replaces is kept, hidden."""
-        return self.store.rewrite_turns(id, start, turns, self.now(), expect=expect)
+        """Replace everything from a position on, at once; what it replaces is kept, hidden.
+
+        Raises `UsageError` for a position that is neither in the chat nor right behind it.
+        """
+        return self.store.rewrite_turns(id, start, checked(turns), self.now(), expect=expect)
 
     def undo(self, id: str, count: int = 1) -> Turn:
         """Take back the user's last turns, and everything since, and return the earliest of them to be said again."""
@@ -372,6 +397,10 @@ class Chats(Ownership):
 
     def _is_shared(self, source: Source) -> bool:
         return is_shared(source, self.config.chats.keys)
+
+
+def _is_ahead(chat: Chat, now: datetime) -> bool:
+    return chat.is_open and chat.touched_at - now > AHEAD
 
 
 def _sum(before: Tokens, input: int, output: int) -> Tokens:

@@ -64,11 +64,22 @@ def platform_from(name: object) -> str:
     raise UsageError(f"There is no platform {_short(name)}{_meant(plain)}.")
 
 
+def known_platform(name: str) -> str:
+    """Return the name of a platform as it is kept. Raises `UsageError`, which names all there are, for any other."""
+    if name in PLATFORMS or name in _registered:
+        return name
+    known = ", ".join(sorted(platforms()))
+    raise UsageError(f"There is no platform {_short(name)}{_meant(str(name))}. There are: {known}.")
+
+
 def source_from(mapping: Mapping[str, Any]) -> Source:
     """Return the source a mapping of either generation tells of; what is not known there is passed over.
 
     What has to be proved anew (`is_bot`, `role_authorized`, that it was relayed) is never believed from a mapping.
     """
+    given: object = mapping
+    if not isinstance(given, Mapping):
+        raise UsageError(f"The source of a message is no mapping: {_short(given)}.")
     for name in ("platform", "chat_id"):
         if mapping.get(name) is None:
             raise UsageError(f"The source of a message has no {name}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,10 +12,9 @@ from perdure.chats.source import description
 from perdure.model.chat import Chat
 from perdure.model.chat_owner import owner_of
 from perdure.model.secrets import redact_text
+from perdure.model.text import is_storable
 from perdure.ports import ChatStore
 
-#: In no id, key or title, and no database takes it.
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 #: How many of those that may be meant are named.
 _NAMED = 10
 
@@ -28,7 +26,7 @@ def find_chat(store: ChatStore, text: str) -> Chat:
     owner. Raises `ChatNotFound`, and `AmbiguousChat` when several people have such a title, or several ids begin so.
     """
     wanted = text.strip()
-    if not wanted or _UNSTORABLE.search(wanted):
+    if not wanted or not is_storable(wanted):
         raise _not_found(text)
     with suppress(errors.ChatNotFound):
         return store.get_chat(wanted)
@@ -45,7 +43,7 @@ def find_chat(store: ChatStore, text: str) -> Chat:
 
 def chat_of_key(store: ChatStore, key: str) -> Chat | None:
     """Return the open chat of a conversation, else the one that was closed last; None when it never had one."""
-    if _UNSTORABLE.search(key):
+    if not is_storable(key):
         return None
     return store.open_chat(key) or store.last_closed(key)
 

@@ -43,6 +43,11 @@ def visible(text: str) -> str:
     return "".join(each if each.isprintable() else _written_out(each) for each in text)
 
 
+def is_storable(text: str) -> bool:
+    """Whether every database takes a text as it is: one with half a character or a NUL in it is kept nowhere."""
+    return (text.isascii() or not re.search("[\ud800-\udfff]", text)) and "\0" not in text
+
+
 def as_text(value: object) -> object:
     """Return plain data with every argument or path of the outside that is no text written as `decode` writes it.
 

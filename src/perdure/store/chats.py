@@ -12,13 +12,14 @@ from perdure import errors
 from perdure.model.chat import Chat, CloseReason, Kinship, Turn
 from perdure.model.chat_import import Arrival, Arrived, come_in_closed, is_same_place, news
 from perdure.model.chat_owner import owner_of
+from perdure.model.text import is_storable
 from perdure.store import chat_events
-from perdure.store.chat_rows import SPAN, chat_columns, chat_from, ready
+from perdure.store.chat_rows import SPAN, Ready, chat_columns, chat_from, ready
 from perdure.store.driver import Driver, Row, with_list
 from perdure.store.records import NO_LIMIT
 from perdure.store.rows import moment_of, stamp
 from perdure.store.search import Search
-from perdure.store.turns import Tell, as_expected, not_there
+from perdure.store.turns import Spot, Tell, as_expected, not_there
 
 #: Before every stamp.
 _EVER = ""
@@ -197,13 +198,21 @@ class ChatBook(Search):
             return after
 
     def touch_chat(self, id: str, at: datetime) -> bool:
+        if not is_storable(id):
+            return False
         with self.changing():
             return bool(self.driver.execute(self.sql["touch_chat"], id=id, at=stamp(at)))
 
     def append_turns(self, id: str, turns: Sequence[Turn], at: datetime, *, expect: int | None = None) -> int:
+        _refuse_unstorable(id)
         position = super().append_turns(id, turns, at, expect=expect)
         self.wake_indexer()
         return position
+
+    def spot(self, id: str) -> Spot:
+        """Return where the next turn of a chat goes. Raises `ChatNotFound`."""
+        _refuse_unstorable(id)
+        return super().spot(id)
 
     def grant_chat(self, id: str, owner: str) -> None:
         with self.changing():
@@ -298,9 +307,21 @@ class ChatBook(Search):
         return given_up
 
     def _row(self, id: str) -> Row:
+        _refuse_unstorable(id)
         for row in self.driver.fetch(self.sql["get_chat"], id=id):
             return row
         raise not_there(id)
+
+    def _take_back(self, id: str, spot: Spot, start: int, turns: Sequence[Ready], at: datetime) -> int:
+        if not 1 <= start <= spot.next:
+            raise errors.UsageError(f"Chat {id} has positions from 1 to {spot.next}, and not {start}.")
+        return super()._take_back(id, spot, start, turns, at)
+
+
+def _refuse_unstorable(id: str) -> None:
+    # Somebody typed it. No chat has such an id, and the databases would each complain in their own way.
+    if not is_storable(id):
+        raise not_there(ascii(id)[:80])
 
 
 def _readable(rows: Sequence[Row]) -> Iterator[Chat]:

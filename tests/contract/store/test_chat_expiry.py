@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from perdure.chats.expiry import FAILURE, TRIES, Expired, Expiry
@@ -69,8 +71,11 @@ def test_a_failure_is_noted_tried_again_and_given_up(chats: Chats, clock: Clock)
     noted = chats.store.get_chat(chat.id)
     assert (noted.flush_failures, noted.flushed_at, noted.is_open) == (1, None, True)
     assert noted.extra == {FAILURE: "RuntimeError"}
-    for _ in range(5):
-        expiry.run_once(flush)
+    for _ in range(TRIES - 1):
+        done = expiry.run_once(flush)
+    # Not tried any more, and not passed over either.
+    assert done == Expired(failed=(chat.id,), given_up=(chat.id,))
+    assert expiry.run_once(flush) == Expired(given_up=(chat.id,))
     assert tried.count(chat.id) == TRIES
     assert chats.store.get_chat(chat.id).flushed_at is None
     # It goes the way of all stale chats, handed on or not.
@@ -125,6 +130,31 @@ def test_a_try_during_which_the_process_dies_is_a_try(chats: Chats, clock: Clock
     assert Expiry(chats).due(clock()) == ()
 
 
+def test_a_clock_that_was_far_ahead_once_costs_nobody_anything(chats: Chats, clock: Clock) -> None:
+    began = clock()
+    chat, other, later = speak(chats), speak(chats, BOB), speak(chats, a_source("carol"))
+    for ahead, each in ((datetime(9999, 12, 31, 23, 59, tzinfo=UTC), chat), (clock.later(days=9000), later)):
+        clock.time = ahead
+        chats.touch(each.id)
+    clock.time = began
+    clock.later(hours=2)
+    # Those whose clock was right go stale as ever; the others count as used now, and go stale from now on.
+    assert Expiry(chats).run_once(lambda _: None) == Expired(flushed=(other.id,))
+    assert chats.open(ALICE).id == chat.id
+    clock.later(hours=2)
+    assert set(Expiry(chats).run_once(lambda _: None).flushed) == {chat.id, later.id}
+
+
+def test_a_message_puts_right_what_the_clock_did(chats: Chats, clock: Clock) -> None:
+    began, chat = clock(), speak(chats)
+    clock.time = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
+    chats.touch(chat.id)
+    clock.time = began
+    assert (chats.open(ALICE).id, chats.store.get_chat(chat.id).touched_at) == (chat.id, began)
+    clock.later(minutes=61)
+    assert chats.open(ALICE).follows == chat.id
+
+
 def test_one_that_is_used_meanwhile_stays_open(chats: Chats, clock: Clock) -> None:
     chat = speak(chats)
     clock.later(hours=2)
@@ -132,7 +162,7 @@ def test_one_that_is_used_meanwhile_stays_open(chats: Chats, clock: Clock) -> No
     def flush(found: Chat) -> None:
         chats.append(found.id, a_turn("still here"))
 
-    assert Expiry(chats).run_once(flush).flushed == (chat.id,)
+    assert Expiry(chats).run_once(flush) == Expired()
     found = chats.store.get_chat(chat.id)
     assert (found.is_open, found.flushed_at, found.flush_failures) == (True, None, 0)
     clock.later(hours=2)

@@ -217,6 +217,7 @@ class Conversations(RuleBasedStateMachine):
     @rule(which=WHICH, start=st.integers(1, 4), texts=st.lists(SAID, max_size=2))
     def rewrite(self, which: int, start: int, texts: list[str]) -> None:
         if known := self.pick(which):
+            start = min(start, known.next)
             self.chats.rewrite(known.id, start, *(a_turn(text, "assistant") for text in texts))
             known.turns = [turn for turn in known.turns if turn[0] < start]
             known.next += 1
