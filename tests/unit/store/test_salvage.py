@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from random import Random
 
 import pytest
@@ -21,6 +21,7 @@ from perdure.store.repair import repair
 from perdure.store.store import Store
 from tests.builders import at
 from tests.contract.store.chats import a_chat, a_turn
+from tests.contract.store.runs import a_run, an_event
 
 _PAGE = 4096
 _CHATS = [f"c{number}" for number in range(20)]
@@ -69,10 +70,16 @@ def spoil(path: str, pages: set[int], seed: int) -> None:
             file.write(Random(seed + page).randbytes(_PAGE))
 
 
-def leaves_of_turns(path: str) -> list[int]:
-    """The pages, from 0, on which turns stand, in their order."""
+def root_of(path: str, name: str) -> int:
+    """The page, from 1, on which a table or an index begins."""
     with closing(sqlite3.connect(path)) as connection:
-        ((root,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'turns'")
+        ((root,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,))
+    return int(root)
+
+
+def leaves_of(path: str, table: str) -> list[int]:
+    """The pages, from 0, on which the rows of a table stand, in their order."""
+    root = root_of(path, table)
     with open(path, "rb") as file:
         content = file.read()
     page = content[(root - 1) * _PAGE : root * _PAGE]
@@ -100,7 +107,7 @@ def check_repair(original: str, directory: str, pages: set[int], seed: int) -> d
 
 
 def test_what_lies_between_damaged_pages_comes_back(original: str) -> None:
-    leaves = leaves_of_turns(f"{original}/perdure.db")
+    leaves = leaves_of(f"{original}/perdure.db", "turns")
     with tempfile.TemporaryDirectory() as directory:
         after = check_repair(original, directory, {leaves[2], leaves[-3], leaves[-9]}, 1)
     assert sum(turns is None for turns in after.values()) <= 6
@@ -125,6 +132,39 @@ def test_a_chat_whose_record_is_lost_is_known_to_be(original: str) -> None:
                 assert not store.chats.get_chat(id).is_open
                 left = store.chats.load_turns(id, partly=True)
                 assert (len(left.turns) > 0, left.missing) == (True, 1)
+
+
+def test_runs_and_events_between_damaged_pages_come_back() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        path = f"{directory}/perdure.db"
+        store = opened(directory)
+        for id in store.new_runs(200):
+            store.record([a_run(id, cwd=Random(id).randbytes(150).hex())], [an_event(run=id, data={"x": "y" * 300})])
+        store.driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        store.close()
+        spoilt = {root_of(path, index) - 1 for index in ("runs_by_end", "events_by_run", "events_by_time")}
+        for table in ("runs", "events"):
+            leaves = leaves_of(path, table)
+            spoilt |= {leaves[1], leaves[len(leaves) // 2], leaves[-1]}
+        spoil(path, spoilt, 1)
+        with closing(sqlite3.connect(path)) as connection:
+            runs = readable(connection, "runs", "number", 200)
+            events = readable(connection, "events", "seq", 200)
+        assert min(len(runs), len(events)) > 100
+        repair(f"sqlite://{directory}/perdure.db", directory, at(100))
+        with closing(opened(directory)) as store:
+            assert {run.id for run in store.list_runs()} == {f"r{number}" for number in runs}
+            assert {stored.seq for stored in store.read_events()} == events
+
+
+def readable(connection: sqlite3.Connection, table: str, key: str, last: int) -> set[int]:
+    """The keys of the rows that can be asked for one by one."""
+    found: set[int] = set()
+    for number in range(1, last + 1):
+        with suppress(sqlite3.Error):
+            if connection.execute(f"SELECT * FROM {table} NOT INDEXED WHERE {key} = ?", (number,)).fetchone():
+                found.add(number)
+    return found
 
 
 @settings(max_examples=12, deadline=None)
