@@ -547,10 +547,12 @@ class JobStore(Protocol):
     def deliver(self, owner: str, seq: int) -> None:
         """Note that everything up to this number has been delivered to an owner."""
 
-    def forget_jobs(self, place: str, ended_before: datetime, *, keep: int) -> tuple[str, ...]:
+    def forget_jobs(
+        self, place: str, ended_before: datetime, *, keep: int, is_spared: Callable[[str], bool] = ...
+    ) -> tuple[str, ...]:
         """Delete ended jobs of a place: those that ended before then, and the earliest beyond so many; return their ids.
 
-        One that runs is never deleted.
+        One that runs is never deleted, nor one whose id `is_spared`.
         """
 
 

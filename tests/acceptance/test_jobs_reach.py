@@ -8,7 +8,8 @@ from typing import Any
 
 from perdure.jobs.place import JobPlace
 from tests.acceptance.jobs import JobCommands, jobs
-from tests.acceptance.kit import wait_for
+from tests.acceptance.kit import configure, wait_for
+from tests.conftest import PrivateHome
 from tests.integration.hired import is_there
 
 __all__ = ["jobs"]
@@ -73,3 +74,31 @@ def test_a_stopped_supervisor_does_not_keep_its_job_from_being_ended(jobs: JobCo
         (second, "killed", "killed"),
     }
     assert not any(map(is_there, pids))
+
+
+def test_what_a_job_left_behind_is_shown_and_ended_with_its_owners_jobs(jobs: JobCommands) -> None:
+    id = jobs.run("sh", "-c", LEAVES, options=("--owner", "chat1"))
+    pid = int(jobs.wait(id)["output"])
+    row, polled = row_of(jobs, id), jobs.poll(id)
+    assert (row["status"], row["left"], polled["left"]) == ("exited", 1, 1)
+    assert "1 process" in row["why"]
+    assert polled["why"] == row["why"]
+    assert "1 process" in jobs("poll", id).err
+    (ended,) = jobs.ok("kill", "--owner", "chat1")["jobs"]
+    assert (ended["job"], ended["result"], ended["exit_code"], ended["left"]) == (id, "already_ended", 0, 0)
+    assert not is_there(pid)
+    wait_for(lambda: row_of(jobs, id)["left"] == 0, "nothing to be left")
+    assert row_of(jobs, id)["why"] is None
+    assert jobs.ok("kill", "--owner", "chat1")["jobs"] == []
+
+
+def test_a_job_is_not_forgotten_while_something_of_it_goes_on(jobs: JobCommands, private_home: PrivateHome) -> None:
+    configure(private_home, "[jobs]\nkeep_ended = 1\n")
+    id = jobs.run("sh", "-c", LEAVES)
+    pid = int(jobs.wait(id)["output"])
+    for _ in range(2):
+        jobs.wait(jobs.run("true"))
+    assert row_of(jobs, id)["left"] == 1
+    jobs.ok("kill", id)
+    assert not is_there(pid)
+    wait_for(lambda: id not in [row["job"] for row in jobs.ok("ls")["jobs"]], "it to be forgotten")

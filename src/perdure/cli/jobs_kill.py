@@ -18,7 +18,11 @@ _PARTLY = 4
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("job", metavar="ID", nargs="?", help="a job's id, or the beginning of it")
-    parser.add_argument("--owner", metavar="O", help="in place of ID: every running job of this chat or run")
+    parser.add_argument(
+        "--owner",
+        metavar="O",
+        help="in place of ID: every running job of this chat or run, and what others left behind",
+    )
 
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:

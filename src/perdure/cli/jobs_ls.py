@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 
 from perdure.cli._setup import Setup, with_setup
-from perdure.cli.jobs_setup import command_line, job_row, jobs_of
+from perdure.cli.jobs_setup import command_line, job_row, jobs_of, why_of
 from perdure.cli.render import age, lasting, print_json, print_table
 from perdure.errors import StoreUnusable
 from perdure.host.clock import now
 from perdure.jobs.upkeep import recover
-from perdure.model.secrets import redact_text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +29,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     at = now()
     found = jobs.list(owner=args.owner, is_running=args.is_running)
     if args.json:
-        print_json({"jobs": [job_row(job, at) for job in found]})
+        print_json({"jobs": [job_row(job, at, jobs.left(job)) for job in found]})
         return 0
     if not found:
         print("There is no job like that. `perdure jobs run -- COMMAND` starts one.")
@@ -43,7 +42,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
             age(job.ended_at, at) if job.ended_at else f"for {lasting(job.began_at or job.ordered_at, at)}",
             job.order.owner,
             command_line(job.order),
-            redact_text(job.why) if job.why else None,
+            why_of(job, jobs.left(job)),
         )
         for job in found
     ]

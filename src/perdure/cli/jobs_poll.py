@@ -20,12 +20,13 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     jobs = jobs_of(setup, only_look=True)
     polled = jobs.poll(jobs.find(args.job).id, keep=True)
     job, printed = polled.job, polled.printed
+    left = jobs.left(job)
     if args.json:
-        print_json(answer(job, printed))
+        print_json(answer(job, printed, left))
     else:
         sys.stdout.write(printed.text)
         sys.stdout.flush()
-        print(f"perdure: {printable(sentence(job))}", file=sys.stderr)
+        print(f"perdure: {printable(sentence(job, left))}", file=sys.stderr)
     try:
         # Only now: whoever is killed before this gets it again the next time.
         jobs.given(job.id, printed.end)

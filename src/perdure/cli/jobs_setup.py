@@ -40,6 +40,8 @@ class JobRow(Struct, frozen=True, kw_only=True):
     uptime: float
     #: In words, when there is more to say than the code.
     why: str | None
+    #: How many processes go on that it left behind when it ended.
+    left: int
 
 
 def jobs_of(setup: Setup, *, only_look: bool = False) -> Jobs:
@@ -53,8 +55,8 @@ def add_job_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job", metavar="ID", help="a job's id, or the beginning of it")
 
 
-def job_row(job: Job, at: datetime) -> JobRow:
-    """Return a job for scripts."""
+def job_row(job: Job, at: datetime, left: int) -> JobRow:
+    """Return a job for scripts, `left` of whose processes go on though it has ended."""
     order = job.order
     return JobRow(
         job=job.id,
@@ -70,11 +72,22 @@ def job_row(job: Job, at: datetime) -> JobRow:
         ordered_at=job.ordered_at,
         ended_at=job.ended_at,
         uptime=round(uptime(job, at), 3),
-        why=None if job.why is None else redact_text(job.why),
+        why=why_of(job, left),
+        left=left,
     )
 
 
-def answer(job: Job, printed: Printed, **more: Any) -> dict[str, Any]:
+def why_of(job: Job, left: int = 0) -> str | None:
+    """Return what there is to say of a job besides its status and code, secrets aside."""
+    said = [] if job.why is None else [redact_text(job.why)]
+    if left:
+        said.append(
+            f"{left} process{'' if left == 1 else 'es'} that it left behind still run{'s' if left == 1 else ''}."
+        )
+    return " ".join(said) or None
+
+
+def answer(job: Job, printed: Printed, left: int = 0, **more: Any) -> dict[str, Any]:
     """Return how a job stands and what it printed, for scripts. What there is nothing to say about is left out."""
     facts = {
         "job": job.id,
@@ -83,15 +96,15 @@ def answer(job: Job, printed: Printed, **more: Any) -> dict[str, Any]:
         "output": printed.text,
         "truncated": printed.truncated,
     }
-    also = {"why": None if job.why is None else redact_text(job.why), **more}
+    also = {"why": why_of(job, left), "left": left or None, **more}
     return {**facts, **{name: value for name, value in also.items() if value is not None}}
 
 
-def sentence(job: Job) -> str:
+def sentence(job: Job, left: int = 0) -> str:
     """Return how a job stands, for people."""
     code = "" if job.exit_code is None else f" ({job.exit_code})"
-    why = "" if job.why is None else f": {redact_text(job.why)}"
-    return f"{job.id} {job.status}{code}{why}"
+    why = why_of(job, left)
+    return f"{job.id} {job.status}{code}{'' if why is None else f': {why}'}"
 
 
 def command_line(order: Order) -> str:

@@ -117,6 +117,13 @@ def kill(directory: str, grace: float = GRACE, *, seen: Began | None = None) -> 
     return Killed(found=found, left=left)
 
 
+def left_behind(id: str, began: Began) -> int:
+    """Return how many processes go on of a job that has ended, as long as they are looked after."""
+    if not is_same_process(began.supervisor):
+        return 0
+    return len(kin.members(encode(id), supervisor=began.supervisor.pid, leader=None, by_mark=False))
+
+
 class _NobodyThere(PerdureError):
     """What looked after the job is gone; it cannot be told anything any more."""
 

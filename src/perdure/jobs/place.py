@@ -205,6 +205,11 @@ class JobPlace:
             left=told.left,
         )
 
+    def is_looked_after(self) -> bool:
+        """Say whether its supervisor is there: until the job has ended, and everything it left behind too."""
+        began = self.began()
+        return began is not None and is_same_process(began.supervisor)
+
     def facts(self, seen: Began | None = None) -> Facts:
         """Return all that can be known of the job at this moment; `seen` is how whoever asks saw it begin."""
         sheet = self._sheet()

@@ -200,6 +200,13 @@ class Jobs:
             note = waiting.still_running(seconds)
         return Waited(job=job, printed=printed, interrupted=interrupted, note=note)
 
+    def left(self, job: Job) -> int:
+        """Return how many processes go on that a job left behind when it ended. Of other machines nothing is known."""
+        began = seen_to_begin(job)
+        if job.is_running or job.place != self.place or began is None:
+            return 0
+        return control.left_behind(job.id, began)
+
     # Telling
 
     def write(self, id: str, data: bytes) -> int:
@@ -241,16 +248,20 @@ class Jobs:
         return Ended(job=job, was_over=was_over, left=killed.left)
 
     def end_all(self, owner: str) -> tuple[Ended, ...]:
-        """End every running job of an owner, all at once, and return what came of each."""
+        """End every running job of an owner, and what others left behind, all at once; return what came of each."""
         from concurrent.futures import ThreadPoolExecutor
 
-        running = [job for job in self.list(owner=owner, is_running=True) if job.place == self.place]
-        if not running:
+        here = [job for job in self.list(owner=owner) if job.place == self.place]
+        jobs = [job for job in here if job.is_running or self.left(job)]
+        if not jobs:
             return ()
         # Each may take its grace, so they take it together. The store is left to this thread.
-        with ThreadPoolExecutor(min(len(running), _TOGETHER)) as pool:
-            killed = list(pool.map(self._end_if_it_can_be, running))
-        return tuple(Ended(job=self.get(job.id), left=each.left) for job, each in zip(running, killed, strict=True))
+        with ThreadPoolExecutor(min(len(jobs), _TOGETHER)) as pool:
+            killed = list(pool.map(self._end_if_it_can_be, jobs))
+        return tuple(
+            Ended(job=self.get(job.id), was_over=not job.is_running, left=each.left)
+            for job, each in zip(jobs, killed, strict=True)
+        )
 
     def has_running(self, owner: str, max_age: timedelta | None = None) -> bool:
         """Return whether a job of an owner is running that is not older than that. What chats ask before they are reset.
@@ -335,9 +346,15 @@ class Jobs:
         return lambda fresh: true_end(settled(fresh, facts, now), place.directory, self.config)
 
     def forget(self) -> tuple[str, ...]:
-        """Let go of jobs that ended long ago, and of the earliest of too many, with what they printed; return their ids."""
+        """Let go of jobs that ended long ago, and of the earliest of too many, with what they printed; return their ids.
+
+        Not of one that left processes behind as long as they go on: nobody could find them any more.
+        """
         before = self.now() - timedelta(seconds=self.config.keep_seconds)
-        forgotten = self.store.forget_jobs(self.place, before, keep=self.config.keep_ended)
+        keep, directory = self.config.keep_ended, self.directory
+        forgotten = self.store.forget_jobs(
+            self.place, before, keep=keep, is_spared=lambda id: JobPlace(job_path(directory, id)).is_looked_after()
+        )
         for id in forgotten:
             # What it left running may be printing into it: then it is removed the next time somebody recovers.
             with suppress(OSError):

@@ -75,7 +75,10 @@ def _adopted(jobs: Jobs, job: Job) -> bool:
 
 def _is_forgotten(jobs: Jobs, path: str) -> bool:
     """It ended so long ago that it was let go of, and whoever did was ended before the directory was removed."""
-    ended = JobPlace(path).ended()
+    place = JobPlace(path)
+    ended = place.ended()
+    if place.is_looked_after():
+        return False  # what it left behind goes on
     return ended is not None and ended.at < jobs.now() - timedelta(seconds=jobs.config.keep_seconds)
 
 

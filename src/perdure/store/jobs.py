@@ -96,12 +96,14 @@ class JobBook:
         with self._changing():
             self._driver.execute(self._sql["delete_job_notices"], owner=owner, seq=seq)
 
-    def forget_jobs(self, place: str, ended_before: datetime, *, keep: int) -> tuple[str, ...]:
+    def forget_jobs(
+        self, place: str, ended_before: datetime, *, keep: int, is_spared: Callable[[str], bool] = lambda id: False
+    ) -> tuple[str, ...]:
         # Looked at first: mostly there is nothing to forget, and then nobody has to wait for a turn to write.
-        if not self._is_read_only and not self._to_forget(place, ended_before, keep):
+        if not self._is_read_only and all(map(is_spared, self._to_forget(place, ended_before, keep))):
             return ()
         with self._changing():
-            doomed = self._to_forget(place, ended_before, keep)
+            doomed = tuple(id for id in self._to_forget(place, ended_before, keep) if not is_spared(id))
             for id in doomed:
                 self._driver.execute(self._sql["delete_job"], id=id)
             self._driver.execute(self._sql["delete_old_job_notices"])
