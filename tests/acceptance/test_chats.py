@@ -8,6 +8,7 @@ from datetime import datetime
 import pytest
 from msgspec.structs import replace
 
+from perdure.chats.source import register_platform
 from perdure.cli.chats import VERBS
 from perdure.model.chat import Chat, CloseReason, Source
 from tests.acceptance.gateway import ANN, Gateway
@@ -194,6 +195,43 @@ def test_keys_and_tokens_are_shown_nowhere(perdure: Perdure, gateway: Gateway) -
 
 
 _SHOWING = (["ls"], ["show", "ID"], ["search", "tail"], ["search", "login"], ["title", "ID"])
+
+
+def test_what_is_found_is_hidden_by_the_names_of_fields_as_it_is_shown(perdure: Perdure, gateway: Gateway) -> None:
+    secret = "correcthorse" + "battery"
+    found = {"host": "dbhost", "login": {"password": secret}, "args": ["--token", secret]}
+    id = gateway.open(ANN, a_turn(found, "tool"), a_turn("fine", "assistant", tool_calls=({"api_key": secret},)))
+    for args in (["show", id], ["search", "dbhost"], ["search", "fine"], ["search", secret]):
+        for form in ([], ["--json"]):
+            assert secret not in perdure.ok("chats", *args, *form).out, (args, form)
+    (row,) = only_json(perdure.ok("chats", "search", "dbhost", "--json"))["found"]
+    assert [row["snippet"][start:end] for start, end in row["marks"]] == ["dbhost"]
+
+
+@pytest.mark.parametrize("args", [["ls"], ["search", "tea"], ["prune", "--older-than", "1d"]])
+def test_a_platform_nobody_knows_is_a_mistake(perdure: Perdure, gateway: Gateway, args: list[str]) -> None:
+    gateway.open(ANN, "tea")
+    ran = perdure("chats", *args, "--platform", "telegran")
+    assert (ran.code, ran.out) == (2, "")
+    assert "telegram may be meant" in sentence(ran)
+    # One that a gateway has registered for itself is one.
+    register_platform("parley")
+    gateway.open(replace(ANN, platform="parley"), "tea")
+    perdure.ok("chats", *args, "--platform", "parley")
+
+
+def test_the_mirror_is_not_made_where_the_store_is(perdure: Perdure, private_home: PrivateHome) -> None:
+    ran = perdure("chats", "mirror", "--to", private_home.state)
+    assert ran.code == 2
+    assert "a directory of its own" in sentence(ran)
+
+
+def test_an_export_makes_no_directories(perdure: Perdure, gateway: Gateway, private_home: PrivateHome) -> None:
+    id, missing = gateway.open(ANN, "tea"), os.path.join(private_home.state, "mistyped")
+    ran = perdure("chats", "export", id, "--output", os.path.join(missing, "deep", "x.jsonl"))
+    assert ran.code == 1
+    assert "no such directory" in sentence(ran).lower()
+    assert not os.path.exists(missing)
 
 
 def _with_extra(chat: Chat) -> Chat:

@@ -25,8 +25,8 @@ SHOWN_CHARACTERS = 240
 #: Platforms whose ids are telephone numbers and the like, and need not be spelt out in an answer.
 _PERSONAL = frozenset({"whatsapp", "signal", "telegram", "bluebubbles"})
 _HASHED = 12
-#: A name that is a telephone number.
-_NUMBER = re.compile(r"\+?[0-9][0-9 ().-]{5,}")
+#: A name that is a telephone number or an address made of one, with or without the platform before it.
+_NUMBER = re.compile(r"\s*(?:[A-Za-z_]+:)?\s*(?:[+(]{0,2}\d[\d\s()./-]{5,}|\+?[\w.:-]*\d{5}[\w.:-]*@[\w.-]+)\s*")
 
 _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
@@ -94,7 +94,7 @@ def redacted(source: Source) -> Source:
     """
     if not _is_personal(source.platform):
         return source
-    chat_name, user_name = source.chat_name, source.user_name
+    user_name = source.user_name
     return msgspec.structs.replace(
         source,
         chat_id=_hidden_chat(source.chat_id) if source.chat_id else "",
@@ -102,8 +102,9 @@ def redacted(source: Source) -> Source:
         parent_chat_id=source.parent_chat_id and _hidden_chat(source.parent_chat_id),
         user_id=source.user_id and _hidden_user(source.user_id),
         user_id_alt=source.user_id_alt and _hidden_user(source.user_id_alt),
+        thread_id=_hidden_name(source.thread_id, source.chat_id),
         user_name=_hidden_user(user_name) if user_name and _is_id(user_name, source.user_id) else user_name,
-        chat_name=_hidden_chat(chat_name) if chat_name and _is_id(chat_name, source.chat_id) else chat_name,
+        chat_name=_hidden_name(source.chat_name, source.chat_id),
     )
 
 
@@ -191,8 +192,14 @@ def _is_personal(platform: str) -> bool:
 def _redacted_home(home: HomeChannel) -> HomeChannel:
     if not _is_personal(home.platform):
         return home
-    name = _hidden_chat(home.name) if _is_id(home.name, home.chat_id) else home.name
-    return msgspec.structs.replace(home, chat_id=_hidden_chat(home.chat_id), name=name)
+    name = _hidden_name(home.name, home.chat_id) or ""
+    thread = _hidden_name(home.thread_id, home.chat_id)
+    return msgspec.structs.replace(home, chat_id=_hidden_chat(home.chat_id), name=name, thread_id=thread)
+
+
+def _hidden_name(name: str | None, chat_id: str) -> str | None:
+    """A name of a chat or thread, hidden when it is an id."""
+    return _hidden_chat(name) if name and _is_id(name, chat_id) else name
 
 
 def _is_id(name: str, its_id: str | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import combinations
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +34,8 @@ _CHANGED = (
     "nothing is mixed up"
 )
 
+_DISPUTED = "more than one conversation is said to go on in session {id}: nobody can know whose it is, and it was not taken over"
+
 
 class Taken(Struct, frozen=True, kw_only=True):
     """What became of chats that came in."""
@@ -53,6 +56,9 @@ def import_chats(chats: Chats, incoming: Iterable[Incoming | Mishap], *, dry_run
     mishaps = [each for each in found if isinstance(each, Mishap)]
     coming: list[tuple[Chat, Incoming]] = []
     for each in _once(each for each in found if isinstance(each, Incoming)):
+        if isinstance(each, Mishap):
+            mishaps.append(each)
+            continue
         try:
             coming.append((_chat_of(each, chats), each))
         except errors.UsageError as error:
@@ -107,16 +113,27 @@ def _look(store: ChatStore, chat: Chat, words: Words) -> Arrived:
     return Arrived(result=new.result, chat=_merged(chat, here), added=len(new.rest))
 
 
-def _once(incoming: Iterable[Incoming]) -> Iterator[Incoming]:
-    """Every session once, with what is known of it in all places."""
+def _once(incoming: Iterable[Incoming]) -> Iterator[Incoming | Mishap]:
+    """Every session once, with what is known of it in all places. One that is said to be two's is nobody's."""
     by_id: dict[str, list[Incoming]] = {}
     for each in incoming:
         by_id.setdefault(each.id, []).append(each)
     for several in by_id.values():
         first, *others = several
+        if any(_disagree(one, other) for one, other in combinations(several, 2)):
+            yield Mishap(where=first.where, what=_DISPUTED.format(id=ascii(first.id)[:80]))
+            continue
         for other in others:
             first = _joined(first, other)
         yield first
+
+
+def _disagree(one: Incoming, other: Incoming) -> bool:
+    """Whether two tell of one session that it was held in different places, or by different people."""
+    if one.origin.get("chat_id") in (None, "") or other.origin.get("chat_id") in (None, ""):
+        return False
+    both = ((one.origin.get(name), other.origin.get(name)) for name in ("platform", "chat_id", "thread_id", "user_id"))
+    return any(str(here) != str(there) for here, there in both if here is not None and there is not None)
 
 
 def _joined(one: Incoming, other: Incoming) -> Incoming:

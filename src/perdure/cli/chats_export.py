@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 
 from perdure.cli._setup import Setup, path_argument, with_setup
 from perdure.cli.chats_setup import add_target_argument, target_of
 from perdure.cli.render import counted, print_json
-from perdure.errors import ChatDamaged, UsageError
+from perdure.errors import ChatDamaged, PerdureError, UsageError
 from perdure.model.chat import Chat, Transcript
 from perdure.ports import ChatStore
 
@@ -40,6 +41,9 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
             sys.stdout.buffer.write(line)
         sys.stdout.flush()
         return _exit_code(id, transcript)
+    if not os.path.isdir(os.path.dirname(os.path.realpath(args.output))):
+        # A directory that is missing is mistyped: nobody would find the file where it was made.
+        raise PerdureError(f"{args.output} could not be written: there is no such directory.", path=args.output)
     from perdure.compat.files import write_export
 
     write_export(args.output, b"".join(lines))

@@ -6,7 +6,7 @@ import argparse
 from datetime import timedelta
 
 from perdure.cli._setup import Setup, count_argument, with_setup
-from perdure.cli.chats_setup import add_platform_argument, chat_row, print_chats
+from perdure.cli.chats_setup import add_platform_argument, chat_row, platform_of, print_chats
 from perdure.cli.render import print_json
 from perdure.host.clock import now
 from perdure.model.chat import Chat, Source
@@ -25,9 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
-    at = now()
+    at, platform = now(), platform_of(setup, args)
     since = None if args.active is None else at - timedelta(minutes=args.active)
-    is_narrowed = args.platform is not None or args.user is not None
+    is_narrowed = platform is not None or args.user is not None
     found = setup.readable.chats.list_chats(
         is_open=args.is_open, since=since, limit=None if is_narrowed else args.limit
     )

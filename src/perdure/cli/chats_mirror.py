@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from perdure.chats.mirror import Mirror, Mirrored
@@ -50,6 +51,8 @@ def follow_in_mirror(setup: Setup, *, everything: bool = False) -> None:
 
 
 def _mirror(setup: Setup, directory: str) -> Mirror:
+    if os.path.realpath(directory) == os.path.realpath(setup.state_dir):
+        raise UsageError(f"The mirror needs a directory of its own, and {directory} is where perdure keeps its state.")
     return Mirror(setup.readable.chats, directory, setup.config.chats.keys)
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from perdure.chats.pruning import Choice, Pruned, choose, prune
 from perdure.cli._setup import Setup, with_setup
 from perdure.cli.chats_mirror import follow_in_mirror
-from perdure.cli.chats_setup import add_platform_argument, chat_row, print_chats
+from perdure.cli.chats_setup import add_platform_argument, chat_row, platform_of, print_chats
 from perdure.cli.render import counted, local, print_json
 from perdure.cli.spans import span_argument
 from perdure.errors import UsageError
@@ -33,7 +33,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     at = now()
     before = at - (args.older_than or _configured(setup))
     store = (setup.readable if args.dry_run else setup.store).chats
-    chosen = choose(store.list_chats(), before, platform=args.platform)
+    chosen = choose(store.list_chats(), before, platform=platform_of(setup, args))
     done = Pruned() if args.dry_run else prune(store, chosen.doomed, before, at)
     if done.gone:
         follow_in_mirror(setup, everything=True)

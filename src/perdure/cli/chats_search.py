@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert, to_builtins
+from msgspec.structs import replace
 
 from perdure.chats.targets import find_chat
 from perdure.cli._setup import Setup, count_argument, with_setup
-from perdure.cli.chats_setup import add_platform_argument, title_of, where
+from perdure.cli.chats_setup import add_platform_argument, platform_of, title_of, where
 from perdure.cli.render import age, print_json, print_marked, printable
 from perdure.cli.spans import moment_argument
 from perdure.errors import ChatNotFound, UsageError
 from perdure.host.clock import now
 from perdure.model.chat import Found
-from perdure.model.secrets import mask_text
+from perdure.model.secrets import mask_text, redact_data
 from perdure.ports import ChatStore
 from perdure.store.search import text_of
 from perdure.store.words import SEARCHABLE, Term, snippet, wanted
@@ -38,6 +40,13 @@ class FoundRow(Struct, frozen=True, kw_only=True):
     snippet: str
     #: Where in the snippet words stand that were asked for: from, to.
     marks: tuple[tuple[int, int], ...]
+
+
+class _Said(Struct, frozen=True):
+    """What is searched of a turn."""
+
+    content: Any
+    tool_calls: tuple[Any, ...]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +75,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         raise UsageError("--since is not before --until.")
     found = store.search_turns(
         query,
-        platform=args.platform,
+        platform=platform_of(setup, args),
         participant=args.user,
         chat=None if args.chat is None else find_chat(store, args.chat).id,
         role=args.role,
@@ -99,8 +108,11 @@ def _row(store: ChatStore, found: Found, terms: Sequence[Term]) -> FoundRow | No
     if not turns or turns[0].position != found.position:
         return None
     turn = turns[0]
-    # Cut out only behind this: of a key that was cut first, nobody could tell that it is one.
-    text, marks = snippet(mask_text(text_of(turn)[:SEARCHABLE]), terms)
+    # Cut out only behind this: of a key that was cut first, nobody could tell that it is one. And by the names of
+    # fields first, as `show` does: in the text alone nobody could tell what `password` was the name of.
+    shown = convert(redact_data(to_builtins({"content": turn.content, "tool_calls": turn.tool_calls})), _Said)
+    said = replace(turn, content=shown.content, tool_calls=shown.tool_calls)
+    text, marks = snippet(mask_text(text_of(said)[:SEARCHABLE]), terms)
     return FoundRow(
         chat=chat.id,
         title=title_of(chat),

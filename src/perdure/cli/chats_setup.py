@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from perdure.chats.source import description, source_dict
+from perdure.chats.source import description, platform_from, source_dict
 from perdure.chats.targets import find_chat
 from perdure.cli._setup import Setup
 from perdure.cli.render import age, print_table
 from perdure.host.clock import now
-from perdure.model.chat import Chat, Tokens
+from perdure.model.chat import PLATFORMS, Chat, Tokens
 from perdure.model.secrets import redact_text
 
 if TYPE_CHECKING:
@@ -73,6 +73,17 @@ def add_platform_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--platform", type=lambda text: text.strip().lower(), metavar="P", help="only chats on this platform"
     )
+
+
+def platform_of(setup: Setup, args: argparse.Namespace) -> str | None:
+    """Return the platform it is narrowed to. Raises `UsageError` for one that nobody knows and no chat is on."""
+    name: str | None = args.platform
+    if name is None or name in PLATFORMS or name in setup.config.chats.platforms:
+        return name
+    # A gateway may have registered it for itself.
+    if any(chat.source.platform == name for chat in setup.readable.chats.list_chats()):
+        return name
+    return platform_from(name)
 
 
 def chats_of(setup: Setup) -> Chats:

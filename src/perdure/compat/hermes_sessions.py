@@ -10,7 +10,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any
 
-from perdure.compat.hermes_fields import KEPT, moment, parsed, short, text_of, tokens, turn_of
+from perdure.compat.hermes_fields import KEPT, moment, parsed, short, tokens, turn_of
 from perdure.errors import ImportFailed
 from perdure.host.regular import open_regular
 from perdure.model.chat import Turn
@@ -175,7 +175,7 @@ def _message(line: bytes) -> dict[str, Any] | str:
         message = parsed(line.decode(errors="surrogateescape"))
     except (ValueError, RecursionError) as error:
         return f"it is not JSON ({_cause(error)})"
-    if not isinstance(message, dict) or text_of(message.get("role")) is None:
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str) or not message["role"]:
         return "it is no message: it says no role"
     return message
 

@@ -211,6 +211,19 @@ def test_a_session_of_two_places_comes_in_once_with_what_both_know(chats: Chats,
     assert said(store, "s1") == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("other", [{"user_id": "7"}, {"chat_id": 98}, {"platform": "signal"}])
+def test_a_session_that_two_are_said_to_have_is_nobodys(chats: Chats, store: Store, other: dict[str, object]) -> None:
+    taken = import_chats(chats, [coming("s1", "hi"), coming("s2", "ho"), coming("s1", "hi", origin={**ANN, **other})])
+    assert results(taken) == {"s2": Arrival.NEW}
+    (mishap,) = taken.mishaps
+    assert "more than one conversation is said to go on in session 's1'" in mishap.what
+    with pytest.raises(errors.ChatNotFound):
+        store.chats.get_chat("s1")
+    # The same place, told twice, is one.
+    again = import_chats(chats, [coming("s3", "hi"), coming("s3", "hi", origin={**ANN, "chat_id": 99})])
+    assert results(again) == {"s3": Arrival.NEW}
+
+
 def test_where_it_was_held_may_come_later(chats: Chats, store: Store) -> None:
     import_chats(chats, [coming("s1", "a", origin={"platform": "telegram", "user_id": "99"})])
     assert store.chats.get_chat("s1").key == "imported:s1"

@@ -262,3 +262,27 @@ def test_no_id_is_left_and_the_same_id_is_hidden_the_same_way(source: Source) ->
         value = getattr(hidden, name)
         assert bool(value) == bool(getattr(source, name))
         assert not value or re.fullmatch(r"(?:user_|[a-z_]+:)?[0-9a-f]{12}", value)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "+1 (555) 123-4567",
+        "(555) 123-4567",
+        "15551234567@s.whatsapp.net",
+        "+15551234567:3@s.whatsapp.net",
+        "998877665544332@lid",
+        "whatsapp:15551234567",
+        " 1555/123/4567 ",
+    ],
+)
+def test_a_number_is_hidden_wherever_it_stands_for_a_name(number: str) -> None:
+    source = at("whatsapp", chat_id="9@g.us", chat_type="group", chat_name=number, thread_id=number, user_name=number)
+    home = HomeChannel(platform="whatsapp", chat_id="8", name=number, thread_id=number)
+    text = context_prompt(source, ["whatsapp"], {"whatsapp": home}, redact=True)
+    assert "1234567" not in text
+    assert "123-4567" not in text
+    assert "123/4567" not in text
+    assert "9988" not in text
+    assert "1234567" in context_prompt(at("whatsapp", chat_name="Ann +1234567"), [], {}, redact=True)
+    assert redacted(at("telegram", thread_id="17")).thread_id == "17"

@@ -160,11 +160,12 @@ def test_a_bad_line_costs_itself_and_a_half_written_one_too() -> None:
         b'["no message"]\n',
         b'{"content": "nobody"}\n',
         b'{"role": "user", "content": NaN}\n',
+        b'{"role": 5, "content": "a number"}\n',
         b'{"role": "assistant", "content": "half',
     ]
     words = words_of(lines, "f", BEGUN)
     assert said(words) == [("user", "a"), ("user", None)]
-    assert [each.where for each in words.mishaps] == ["f:2", "f:3", "f:4", "f:6"]
+    assert [each.where for each in words.mishaps] == ["f:2", "f:3", "f:4", "f:6", "f:7"]
     assert words.mishaps[-1].what == "it ends in the middle of this line"
 
 
