@@ -102,3 +102,19 @@ def test_a_job_is_not_forgotten_while_something_of_it_goes_on(jobs: JobCommands,
     jobs.ok("kill", id)
     assert not is_there(pid)
     wait_for(lambda: id not in [row["job"] for row in jobs.ok("ls")["jobs"]], "it to be forgotten")
+
+
+def test_lines_that_are_no_longer_kept_are_said_to_be(jobs: JobCommands, private_home: PrivateHome) -> None:
+    configure(private_home, "[jobs]\nlog_bytes = 65536\n")
+    id = jobs.run("seq", "1000000", "1040000")
+    jobs.wait(id)
+    asked = jobs("log", id, "--offset", "5", "--limit", "2")
+    first = int(asked.out.split()[0])
+    assert first > 1000005
+    assert asked.out == f"{first}\n{first + 1}\n"
+    assert f"Lines before number {first - 1000000} are no longer kept." in asked.err
+    told = jobs.ok("log", id, "--offset", "5", "--limit", "2")
+    assert (told["offset"], told["truncated"], told["output"]) == (first - 1000000, True, asked.out)
+    assert "bytes that were printed here are not kept" in jobs("log", id).err
+    kept = jobs("log", id, "--offset", "39999")
+    assert (kept.out, kept.err) == ("1039999\n1040000\n", "")

@@ -53,11 +53,13 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     if args.json:
         _print_json(jobs.log(job.id, offset=args.offset, limit=args.limit, tail=args.tail))
     elif (args.offset, args.limit, args.tail) == (None, None, None):
-        for piece in _pieces(jobs.path(job), 0):
-            _print(stretches_of(piece))
+        _print_pieces(jobs.path(job), 0, job.id, is_over=True)
     else:
         most = setup.config.jobs.log_bytes
-        _print(jobs.log(job.id, offset=args.offset, limit=args.limit, tail=args.tail, most=most).stretches)
+        log = jobs.log(job.id, offset=args.offset, limit=args.limit, tail=args.tail, most=most)
+        if args.tail is None and log.first > (args.offset or 0):
+            _note(f"Lines before number {log.first} are no longer kept.")
+        _print(log.stretches)
     return 0
 
 
@@ -111,6 +113,8 @@ def _print_texts(directory: str, at: int, id: str, is_over: bool) -> int:
 def _print_pieces(directory: str, at: int, id: str, is_over: bool) -> int:
     """Print what there is from a place on, as it is, and return where the rest begins."""
     for piece in _pieces(directory, at):
+        if piece.missing:
+            _note(f"{piece.missing} bytes that were printed here are not kept.")
         _print(stretches_of(piece))
         at = piece.end
     return at
@@ -121,6 +125,10 @@ def _pieces(directory: str, start: int) -> Iterator[Output]:
     while (piece := output.read(directory, start, _PIECE)).data:
         yield piece
         start = piece.end
+
+
+def _note(sentence: str) -> None:
+    print(f"perdure: {sentence}", file=sys.stderr, flush=True)
 
 
 def _print(stretches: Iterable[tuple[bool, bytes]]) -> None:

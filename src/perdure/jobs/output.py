@@ -38,6 +38,8 @@ class Lines(Struct, frozen=True, kw_only=True):
     first: int
     #: How many there are in all, with those no longer kept; one that is not ended yet counts.
     total: int
+    #: What came right before it is not kept: the first line may not be whole.
+    is_cut: bool = False
 
 
 class Text(Struct, frozen=True, kw_only=True):
@@ -262,7 +264,12 @@ def _lines(segments: list[_Segment], first: int, limit: int, most: int) -> Lines
         number += sum(_count(each.segment, start, end - most) for each in numbered)
         start = end - most
     output = _read(segments, start, min(max(end - start, 0), most))
-    return Lines(output=output, first=number, total=total)
+    return Lines(output=output, first=number, total=total, is_cut=_follows_a_gap(segments, output.start))
+
+
+def _follows_a_gap(segments: list[_Segment], start: int) -> bool:
+    begins = any(segment.start == start for segment in segments)
+    return start > 0 and begins and all(segment.end != start for segment in segments)
 
 
 def _line_start(numbered: list[_Numbered], number: int) -> tuple[int, int]:

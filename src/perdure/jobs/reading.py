@@ -98,13 +98,18 @@ def log_of(job: Job, directory: str, *, offset: int | None, limit: int | None, t
     """
     is_tail = offset is None
     wanted = tail if is_tail else limit
-    found = output.lines(directory, -1 if offset is None else offset, _ALL if wanted is None else wanted, most=most)
+    count = _ALL if wanted is None else wanted
+    found = output.lines(directory, -1 if offset is None else offset, count, most=most)
+    is_cut = found.is_cut
+    if is_cut and found.first + 1 < found.total:
+        # What is left of a line is not a line. It is given only where there is nothing else.
+        found = output.lines(directory, found.first + 1, count, most=most)
     piece = found.output
-    text, end = output.text_of(piece, is_last=True, is_cut=is_tail and piece.start > 0)
+    text, end = output.text_of(piece, is_last=True, is_cut=piece.start > 0 and (is_tail or is_cut))
     given = text.count("\n") + (bool(text) and not text.endswith("\n"))
     there = max(0, found.total - (offset or 0))
     is_short = given < (there if wanted is None else min(wanted, there))
-    truncated = is_short or piece.missing > 0 or len(piece.data) >= most
+    truncated = is_short or is_cut or piece.missing > 0 or len(piece.data) >= most
     printed = Printed(text=text, end=end, truncated=truncated)
     return Log(job=job, first=found.first, total=found.total, printed=printed, stretches=tuple(stretches_of(piece)))
 

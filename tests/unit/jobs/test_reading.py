@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perdure.jobs.keeping import marked
 from perdure.jobs.reading import log_of, since, stretches_of
 from perdure.model.job import Output
 from tests.contract.store.jobs import a_job
@@ -84,6 +86,29 @@ def test_lines_are_counted_from_the_first_or_from_the_last() -> None:
 def test_of_too_many_bytes_the_first_are_given_from_an_offset_on_and_else_the_last() -> None:
     assert log(offset=0, most=14) == (0, "line 0\nline 1\n", True)
     assert log(most=14) == (8, "line 8\nline 9\n", True)
+
+
+@pytest.mark.parametrize("offset", [0, 7, 40])
+def test_lines_that_are_no_longer_kept_are_said_to_be_missing_and_none_is_given_by_half(offset: int) -> None:
+    # 40 lines ended before it; the rest of line 40 is kept, its beginning is not.
+    directory = printed(os.environ["HOME"], b"alf\nline 41\nline 42\n", 1000)
+    with open(os.path.join(directory, f"err.{1000:020d}"), "wb") as file:
+        file.write(marked(40, 0) + marked(1001, 1006))
+    found = log_of(a_job(), directory, offset=offset, limit=3, tail=None, most=500)
+    assert (found.first, found.total, found.printed.truncated) == (41, 43, True)
+    assert found.printed.text == "line 41\nline 42\n"
+    assert list(found.stretches) == [(True, b"li"), (False, b"ne 41\nline 42\n")]
+    one = log_of(a_job(), directory, offset=offset, limit=1, tail=None, most=500)
+    assert (one.printed.text, one.printed.truncated) == ("line 41\n", True)
+    whole = log_of(a_job(), directory, offset=41, limit=3, tail=None, most=500)
+    assert (whole.first, whole.printed.text, whole.printed.truncated) == (41, "line 41\nline 42\n", False)
+    assert log_of(a_job(), directory, offset=None, limit=None, tail=50, most=500).printed.text == whole.printed.text
+
+
+def test_the_rest_of_the_only_line_is_better_than_nothing() -> None:
+    directory = printed(os.environ["HOME"], b"alf a line", 1000)
+    found = log_of(a_job(), directory, offset=0, limit=3, tail=None, most=500)
+    assert (found.printed.text, found.printed.truncated) == ("alf a line", True)
 
 
 @given(
