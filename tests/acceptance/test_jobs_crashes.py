@@ -27,8 +27,9 @@ from perdure.model.job import JobProcess, JobStatus, Order
 from perdure.store import open_store
 from perdure.store.store import Store
 from tests.acceptance.jobs import end_processes_below
-from tests.acceptance.kit import wait_for
+from tests.acceptance.kit import only_json, wait_for
 from tests.conftest import PrivateHome
+from tests.perdure_cli import Perdure
 
 #: Prints something, does something, prints the rest, and ends like nothing else.
 TELLING = Order(argv=("sh", "-c", "echo one; sleep 0.02; echo two; exit 7"), cwd="/")
@@ -311,6 +312,32 @@ def test_whoever_ordered_a_job_and_was_killed_before_it_began_has_not_started_it
     assert (over.status, over.exit_code) == (JobStatus.EXITED, None)
     assert "before it began" in (over.why or "")
     assert JobPlace(os.path.join(ground.directory, "jnever")).ended() is not None
+
+
+def test_a_caller_that_is_gone_is_not_waited_for(ground: Ground) -> None:
+    jobs = ground.jobs()
+    spawned = jobs.spawn(SLEEP)
+    assert spawned.caller is not None
+    assert spawned.caller.pid == os.getpid()
+    gone = msgspec.structs.replace(spawned.caller, started=spawned.caller.started - 1)
+    job = msgspec.structs.replace(
+        spawned, id="jnever", began_at=None, process=None, supervisor=None, caller=spawned.caller
+    )
+    jobs.store.add_job(job)
+    assert jobs.get("jnever").is_running
+    jobs.store.add_job(msgspec.structs.replace(job, id="jorphan", caller=gone))
+    over = jobs.get("jorphan")
+    assert (over.status, over.exit_code) == (JobStatus.EXITED, None)
+    assert "before it began" in (over.why or "")
+
+
+def test_one_that_has_not_begun_says_so_and_ending_it_says_why(ground: Ground, perdure: Perdure) -> None:
+    jobs = ground.jobs()
+    job = msgspec.structs.replace(jobs.spawn(SLEEP), id="jnever", began_at=None, process=None, supervisor=None)
+    jobs.store.add_job(job)
+    assert only_json(perdure.ok("jobs", "poll", "jnever", "--json"))["why"] == "It has not begun yet."
+    ended = only_json(perdure.ok("jobs", "kill", "jnever", "--json"))
+    assert (ended["exit_code"], ended["why"]) == (None, "It was ended before it began.")
 
 
 def test_a_job_that_was_ended_before_it_began_never_begins(ground: Ground) -> None:

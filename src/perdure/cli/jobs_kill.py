@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from perdure.cli._setup import Setup, with_setup
-from perdure.cli.jobs_setup import jobs_of, sentence
+from perdure.cli.jobs_setup import jobs_of, sentence, why_of
 from perdure.cli.render import print_json, printable
 from perdure.errors import UsageError
 from perdure.jobs.service import Ended
@@ -51,4 +51,11 @@ run = with_setup(_run)
 def _row(ended: Ended) -> dict[str, Any]:
     job = ended.job
     result = "already_ended" if ended.was_over else "still_running" if job.is_running else "killed"
-    return {"job": job.id, "result": result, "status": job.status.value, "exit_code": job.exit_code, "left": ended.left}
+    row: dict[str, Any] = {
+        "job": job.id,
+        "result": result,
+        "status": job.status.value,
+        "exit_code": job.exit_code,
+        "left": ended.left,
+    }
+    return row if job.why is None else {**row, "why": why_of(job)}

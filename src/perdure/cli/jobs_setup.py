@@ -80,6 +80,8 @@ def job_row(job: Job, at: datetime, left: int) -> JobRow:
 def why_of(job: Job, left: int = 0) -> str | None:
     """Return what there is to say of a job besides its status and code, secrets aside."""
     said = [] if job.why is None else [redact_text(job.why)]
+    if job.is_running and job.began_at is None:
+        said.append("It has not begun yet.")
     if left:
         said.append(
             f"{left} process{'' if left == 1 else 'es'} that it left behind still run{'s' if left == 1 else ''}."

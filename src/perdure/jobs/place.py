@@ -30,7 +30,7 @@ from perdure.errors import PerdureError, Refused
 from perdure.host.directories import make_private
 from perdure.host.kernel import read_told
 from perdure.host.processes import is_alive
-from perdure.jobs import orders
+from perdure.jobs import kin, orders
 from perdure.model.job import JobProcess, JobStatus, Terminal
 from perdure.model.text import decode, encode
 
@@ -134,6 +134,12 @@ def _judge_ended(ended: Ended) -> Judgement:
 def this_boot() -> str:
     """Return what the kernel calls this run of the machine."""
     return read_told("/proc/sys/kernel/random/boot_id").decode("ascii", "replace").strip()
+
+
+def this_process() -> JobProcess | None:
+    """Return ourselves; None where that cannot be told."""
+    line = kin.read_line(os.getpid())
+    return None if line is None else JobProcess(pid=os.getpid(), started=line.started, boot=this_boot())
 
 
 def is_same_process(process: JobProcess) -> bool:

@@ -21,7 +21,7 @@ from perdure.jobs.backends import find_backend, true_end
 from perdure.jobs.backends.backend import Backend
 from perdure.jobs.environment import environment_for
 from perdure.jobs.ordering import accepted, check_size, new_id
-from perdure.jobs.place import Began, JobPlace, is_same_process, job_path
+from perdure.jobs.place import Began, JobPlace, is_same_process, job_path, this_process
 from perdure.jobs.reading import Log, Polled
 from perdure.jobs.record import write_record
 from perdure.jobs.standing import is_beginning, seen_to_begin, settled, uptime
@@ -81,7 +81,9 @@ class Jobs:
         backend = self._backend(order)
         backend.check()
         # The environment is for the job alone: it is in its directory, and never in the store.
-        job = Job(id=new_id(), order=replace(order, env={}), ordered_at=self.now(), place=self.place)
+        job = Job(
+            id=new_id(), order=replace(order, env={}), ordered_at=self.now(), place=self.place, caller=this_process()
+        )
         self._admit(job)
         has_terminal = order.terminal is not None
         env = environment_for(self._environ, order.env, self.config, has_terminal=has_terminal)
@@ -339,7 +341,8 @@ class Jobs:
         """Return what makes of a running job what its directory tells at this moment."""
         place, now = JobPlace(self.path(job)), self.now()
         facts = place.facts(seen_to_begin(job) or began)
-        if facts.began is None and facts.ended is None and not is_beginning(job, now):
+        is_left = job.caller is not None and not is_same_process(job.caller)
+        if facts.began is None and facts.ended is None and (is_left or not is_beginning(job, now)):
             with suppress(PerdureError):  # and where that cannot be written, the next one does
                 place.give_up("Whoever ordered it was ended before it began.", now)
             facts = place.facts()

@@ -105,6 +105,8 @@ class Job(Struct, frozen=True, kw_only=True):
     #: Where its directory is, as whoever ordered it says it: others know no more of it than is written down.
     place: str = ""
     status: JobStatus = JobStatus.RUNNING
+    #: Who ordered it, and is about to start it as long as it has not begun.
+    caller: JobProcess | None = None
     #: What looks after it: it keeps the output, and learns how the job ends.
     supervisor: JobProcess | None = None
     process: JobProcess | None = None
