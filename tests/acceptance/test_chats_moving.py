@@ -128,6 +128,7 @@ def test_a_chat_is_taken_away_and_brought_back(perdure: Perdure, gateway: Gatewa
     gateway(lambda chats: chats.undo(id))
     gateway(lambda chats: chats.append(id, a_turn(f"key {KEY}")))
     path = Path(private_home.home, "away", "chat.jsonl")
+    path.parent.mkdir()
     done = only_json(perdure.ok("chats", "export", "Mine", "--output", str(path), "--hidden", "--json"))
     assert (done["chat"], done["turns"], done["format"]) == (id, 3, "jsonl")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
