@@ -72,7 +72,7 @@ class Turns:
         found = [row[3:] for row in rows if row[3] is not None]
         is_all = start <= 1 and limit is None and not hidden
         turns = tuple(_readable(id, number, found, partly=partly))
-        end = next if limit is None or len(found) < limit else found[-1][0] - number * SPAN + 1
+        end = next if limit is None or len(found) < max(1, limit) else found[-1][0] - number * SPAN + 1
         missing = self.unaccounted(number, start, end) + len(found) - len(turns)
         if not partly and (missing or (is_all and len(found) != count)):
             # Unless it was forgotten in between.

@@ -36,6 +36,14 @@ def said(book: ChatBook, id: str = "c1") -> list[object]:
     return [turn.content for turn in book.load_turns(id).turns]
 
 
+@pytest.mark.parametrize("turns", [0, 2])
+def test_none_of_the_turns_can_be_asked_for(book: ChatBook, turns: int) -> None:
+    for _ in range(turns):
+        book.append_turns("c1", [a_turn()], at(1))
+    found = book.load_turns("c1", limit=0)
+    assert (found.turns, found.next) == ((), turns + 1)
+
+
 def test_turns_come_back_in_order_as_they_were_written(book: ChatBook) -> None:
     turns = [
         a_turn("hello"),
