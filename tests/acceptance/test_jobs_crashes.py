@@ -355,3 +355,23 @@ def test_a_process_is_its_number_its_start_and_its_boot(ground: Ground) -> None:
     assert job.supervisor is not None
     assert job.process.boot == job.supervisor.boot
     assert job.process.pid != job.supervisor.pid
+
+
+def test_what_makes_no_sense_to_a_program_is_said_in_a_sentence(ground: Ground) -> None:
+    jobs = ground.jobs()
+    id = jobs.spawn(Order(argv=("cat",), cwd="/")).id
+    with pytest.raises(errors.UsageError, match="bytes"):
+        jobs.write(id, "text")  # type: ignore[arg-type]
+    with pytest.raises(errors.UsageError, match="bytes"):
+        jobs.submit(id, "text")  # type: ignore[arg-type]
+    for nobody in (lambda: jobs.find(""), lambda: jobs.end_all(" "), lambda: jobs.list(owner="")):
+        with pytest.raises(errors.UsageError):
+            nobody()
+
+
+def test_what_was_not_printed_yet_cannot_have_been_given(ground: Ground) -> None:
+    jobs = ground.jobs()
+    id = jobs.spawn(Order(argv=("cat",), cwd="/")).id
+    jobs.given(id, 1 << 40)
+    jobs.submit(id, b"later")
+    wait_for(lambda: jobs.poll(id, keep=True).printed.text == "later\n", "what was printed later")

@@ -118,3 +118,15 @@ def test_lines_that_are_no_longer_kept_are_said_to_be(jobs: JobCommands, private
     assert "bytes that were printed here are not kept" in jobs("log", id).err
     kept = jobs("log", id, "--offset", "39999")
     assert (kept.out, kept.err) == ("1039999\n1040000\n", "")
+
+
+def test_a_command_of_any_length_is_listed_in_a_line_one_can_read(jobs: JobCommands) -> None:
+    jobs.run("true", "x" * 5000)
+    assert max(map(len, jobs("ls").out.splitlines())) < 500
+    (row,) = jobs.ok("ls")["jobs"]
+    assert row["argv"] == ["true", "x" * 5000]
+
+
+def test_whom_nobody_names_is_a_mistake(jobs: JobCommands) -> None:
+    for words in (("poll", ""), ("kill", ""), ("kill", "--owner", ""), ("ls", "--owner", "")):
+        assert jobs(*words).code == 2

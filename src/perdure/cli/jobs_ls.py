@@ -11,6 +11,9 @@ from perdure.errors import StoreUnusable
 from perdure.host.clock import now
 from perdure.jobs.upkeep import recover
 
+#: As much of a command is shown, in characters; `--json` has all of it.
+_LONGEST = 200
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -41,7 +44,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
             job.exit_code,
             age(job.ended_at, at) if job.ended_at else f"for {lasting(job.began_at or job.ordered_at, at)}",
             job.order.owner,
-            command_line(job.order),
+            _shortened(command_line(job.order)),
             why_of(job, jobs.left(job)),
         )
         for job in found
@@ -52,3 +55,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
 
 run = with_setup(_run)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -39,6 +39,18 @@ def accepted(order: Order) -> tuple[Order, tuple[str, ...]]:
     return _as_text(order), tuple(notes)
 
 
+def check_owner(owner: str | None) -> None:
+    """Raise `UsageError` for an owner that nobody can be; None is anybody."""
+    if owner is not None and not owner.strip():
+        raise UsageError("The owner of a job is the key of a chat or the id of a run, and cannot be empty.")
+
+
+def check_data(data: object) -> None:
+    """Raise `UsageError` for what cannot be written to a job."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise UsageError("What is written to a job is bytes; a text has to be encoded.")
+
+
 def check_size(rows: int, columns: int) -> None:
     """Raise `UsageError` when no terminal can have this size."""
     if not (1 <= rows <= MOST_CELLS and 1 <= columns <= MOST_CELLS):
@@ -46,6 +58,8 @@ def check_size(rows: int, columns: int) -> None:
 
 
 def _mistakes(order: Order) -> Iterator[str]:
+    # First: nothing else can be asked of what is of another kind.
+    yield from _no_texts(order)
     if (order.argv is None) is (order.shell is None):
         yield "A job is either words (argv) or a text for the shell: exactly one of them has to be given."
     if order.argv is not None and not (order.argv and order.argv[0]):
@@ -72,6 +86,20 @@ def _mistakes(order: Order) -> Iterator[str]:
     every = order.notify.every_seconds
     if every is not None and not 0 < every < float("inf"):
         yield "What is new can be told every so many seconds, and that must be more than none."
+
+
+def _no_texts(order: Order) -> Iterator[str]:
+    """Say what a program has given for a text that is none: types are only checked for those who ask for it."""
+    words: object = order.argv
+    if words is not None and (isinstance(words, str | bytes) or not _are_texts(order.argv or ())):
+        yield "The words of a job (argv) are a list of texts; a text alone is for the shell."
+    given = (order.shell or "", order.cwd, order.owner or "", *order.notify.patterns)
+    if not _are_texts((*given, *order.env.keys(), *order.env.values())):
+        yield "What a job runs, where, whose it is and the names and values of its variables are texts."
+
+
+def _are_texts(words: Iterable[object]) -> bool:
+    return all(isinstance(word, str) for word in words)
 
 
 def _as_text(order: Order) -> Order:

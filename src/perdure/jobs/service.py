@@ -20,7 +20,7 @@ from perdure.jobs import control, hiring, output, reading, waiting
 from perdure.jobs.backends import find_backend, true_end
 from perdure.jobs.backends.backend import Backend
 from perdure.jobs.environment import environment_for
-from perdure.jobs.ordering import accepted, check_size, new_id
+from perdure.jobs.ordering import accepted, check_data, check_owner, check_size, new_id
 from perdure.jobs.place import Began, JobPlace, is_same_process, job_path, this_process
 from perdure.jobs.reading import Log, Polled
 from perdure.jobs.record import write_record
@@ -132,6 +132,8 @@ class Jobs:
 
     def find(self, text: str) -> Job:
         """Return the job that is meant by an id or the beginning of one. Raises `JobNotFound` and `AmbiguousJob`."""
+        if not text.strip():
+            raise UsageError("The id of a job, or the beginning of it, cannot be empty.")
         found = self.store.jobs_beginning(text) if text and text.isascii() and text.isprintable() else ()
         exact = [job for job in found if job.id == text]
         if len(found) > 1 and not exact:
@@ -142,6 +144,7 @@ class Jobs:
 
     def list(self, *, owner: str | None = None, is_running: bool | None = None) -> tuple[Job, ...]:
         """Return jobs as they stand, the one that was ordered last first."""
+        check_owner(owner)
         # Those that are running as far as was written down may not be.
         jobs = map(self.look, self.store.list_jobs(owner=owner, is_running=None if is_running is not True else True))
         return tuple(job for job in jobs if is_running is None or job.is_running is is_running)
@@ -159,8 +162,10 @@ class Jobs:
         return Polled(job=job, uptime=uptime(job, self.now()), printed=printed)
 
     def given(self, id: str, end: int) -> None:
-        """Note that the output has been given up to there. It never goes back."""
-        if end > self.store.get_job(id).polled:
+        """Note that the output has been given up to there, as far as there is any. It never goes back."""
+        job = self.store.get_job(id)
+        end = min(end, self.printed(job))
+        if end > job.polled:
             self.store.change_job(id, lambda job: replace(job, polled=max(job.polled, end)))
 
     def log(
@@ -216,10 +221,12 @@ class Jobs:
 
         Raises `JobOver` when it has ended, and `Refused` when its input was closed.
         """
+        check_data(data)
         return control.write(self._running(id), data)
 
     def submit(self, id: str, data: bytes) -> int:
         """Write a line: what Enter is on a terminal, and what ends a line elsewhere, comes behind it."""
+        check_data(data)
         job = self.get(id)
         return self.write(id, data + (b"\n" if job.order.terminal is None else b"\r"))
 

@@ -37,11 +37,11 @@ class Waited(Struct, frozen=True, kw_only=True):
 def allowed(timeout: float | None, limit: float) -> tuple[float, str | None]:
     """Return how long is waited, and the sentence to say when that is less than was asked for.
 
-    None and 0 are for as long as is allowed. Raises `UsageError` for what is no time.
+    None is for as long as is allowed, 0 is not at all. Raises `UsageError` for what is no time.
     """
-    if timeout is None or timeout == 0:
+    if timeout is None:
         return limit, None
-    if not timeout > 0:
+    if not timeout >= 0:
         raise UsageError("A job can be waited for so many seconds, and that must not be less than none.")
     if timeout > limit:
         return limit, f"Asked to wait {timeout:g} s; no more than {limit:g} s are waited at once (jobs.wait_seconds)."
