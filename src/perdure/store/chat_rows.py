@@ -186,11 +186,6 @@ def plain(text: str) -> str:
     return text if text.isascii() and "\0" not in text else text.translate(_UNSTORABLE)
 
 
-def is_storable(text: str) -> bool:
-    """Whether both databases take a text to look for as it is; nothing is kept under one they do not take."""
-    return text.isascii() and "\0" not in text or plain(text) == text
-
-
 def texts_of(content: object) -> Sequence[str]:
     """Return every text in a turn's content, in order; of parts with a type, their texts and not what they are called."""
     if isinstance(content, str):
