@@ -35,6 +35,8 @@ _DRAIN = 1.0
 _GRACE = 5.0
 #: How often it is looked whether everything has ended: while it may do so by itself, and when it may not.
 _LOOK, _LOOK_AGAIN = 0.1, 0.02
+#: How long a job is waited for that may print something at once, in seconds.
+_MOMENT = 0.003
 #: When to believe that something cannot be ended.
 _HOPELESS = 5.0
 
@@ -53,7 +55,7 @@ class Post:
         _rehearse()
 
     def leave(self) -> None:
-        """Say that somebody else has to be ready: once the job runs, so that it need not share the processor."""
+        """Say that somebody else has to be ready."""
         if self._relieve >= 0:
             try:
                 os.write(self._relieve, b"t")
@@ -84,8 +86,11 @@ def look_after(directory: bytes, id: bytes, caller: int, post: Post) -> None:
         answer(caller, why_not)
         return
     supervisor.settle()
-    post.leave()
     answer(caller, supervisor.told() if supervisor.succeed() else b"ended")
+    # First what it prints, if it prints at once: whoever comes to be ready would share the processor with it, and what
+    # is given back has to be found again.
+    supervisor.attend_for(_MOMENT)
+    post.leave()
     forget(post.spare)
     supervisor.run()
 
@@ -185,6 +190,11 @@ class Supervisor:
         self._streams.clear()
         self._write_end(launching.code_of(trouble[1]), *trouble)
         return False
+
+    def attend_for(self, seconds: float) -> None:
+        """Attend to the first that happens, if it happens so soon."""
+        for handle, event in self._poll.poll(seconds * 1000):
+            self._attend(handle, event)
 
     def run(self) -> None:
         """Look after the job until it has ended, and whatever it left behind too."""
