@@ -105,11 +105,12 @@ def test_a_caller_killed_at_any_moment_costs_neither_output_nor_status(ground: G
     ids = [job.id for job in jobs.list()]
     assert len(ids) > 1
     for id in ids:
-        job = jobs.wait(id, 1).job if jobs.get(id).began_at is not None else jobs.get(id)
-        if job.is_running:
+        waited = jobs.wait(id, 10)
+        job = waited.job
+        if job.began_at is None:
             # Only written down: whoever was to start it did not come to it.
-            job = ground.jobs(later).get(id)
-            assert (job.status, job.exit_code, job.began_at) == (JobStatus.EXITED, None, None)
+            assert (job.status, job.exit_code, waited.printed.text) == (JobStatus.EXITED, None, "")
+            assert "before it began" in (job.why or "")
         else:
             assert (job.status, job.exit_code) == (JobStatus.EXITED, 7)
             assert jobs.poll(id).printed.text == "one\ntwo\n"
