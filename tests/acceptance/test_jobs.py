@@ -259,7 +259,7 @@ def test_a_job_is_named_by_the_beginning_of_its_id(jobs: JobCommands) -> None:
     several = jobs("poll", "j")
     assert several.code == 2
     assert "More than one" in sentence(several)
-    for name in ("jffffffffffffffff", "", "../..", "j\x7f"):
+    for name in ("jffffffffffffffff", "../..", "j\x7f"):
         ran = jobs("poll", name)
         assert ran.code == 3, name
         sentence(ran)
