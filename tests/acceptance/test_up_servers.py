@@ -207,18 +207,26 @@ def test_a_server_that_dies_is_brought_back_at_once(
         assert {each.event.run for each in watcher.events(0, EventKind.RUN_CREATED)} == set(ids.values())
 
 
+def _amid_a_restore(
+    watcher: Watching, perdure: Perdure, tmux: TmuxServer, simulants: Simulants
+) -> tuple[str | None, list[int]]:
+    """Kill the server, wait until its agent is being brought back, and return its conversation and who does that."""
+    conversation = _conversation(_in(watcher, "work:0.0"))
+    watcher.wait_for(lambda: conversation in _saved(perdure), "the conversation to be saved")
+    tmux.kill9()
+    watcher.wait_for(lambda: starts(simulants.records()) == {conversation: 2}, "the agent to be started again")
+    restoring = [pid for pid in descendants(watcher.pid) if "restore" in _words(pid)]
+    assert restoring
+    return conversation, restoring
+
+
 def test_it_ends_also_while_something_is_brought_back(
     perdure: Perdure, tmux: TmuxServer, simulants: Simulants, private_home: PrivateHome
 ) -> None:
     configure(private_home, "[live]\nrestore = true\n")
     _agent(tmux, simulants, "work", "--boot", "3", "hello")
     with watching(perdure) as watcher:
-        conversation = _conversation(_in(watcher, "work:0.0"))
-        watcher.wait_for(lambda: conversation in _saved(perdure), "the conversation to be saved")
-        tmux.kill9()
-        watcher.wait_for(lambda: starts(simulants.records()) == {conversation: 2}, "the agent to be started again")
-        restoring = [pid for pid in descendants(watcher.pid) if "restore" in _words(pid)]
-        assert restoring
+        conversation, restoring = _amid_a_restore(watcher, perdure, tmux, simulants)
         assert watcher.end() == 0
         assert not any("restore" in _words(pid) for pid in restoring)
         assert "Traceback" not in watcher.log
@@ -233,12 +241,7 @@ def test_what_was_brought_back_is_told_by_the_next_one_when_it_is_killed_meanwhi
     configure(private_home, "[live]\nrestore = true\n")
     _agent(tmux, simulants, "work", "--boot", "2", "hello")
     with watching(perdure) as watcher:
-        conversation = _conversation(_in(watcher, "work:0.0"))
-        watcher.wait_for(lambda: conversation in _saved(perdure), "the conversation to be saved")
-        tmux.kill9()
-        watcher.wait_for(lambda: starts(simulants.records()) == {conversation: 2}, "the agent to be started again")
-        restoring = [pid for pid in descendants(watcher.pid) if "restore" in _words(pid)]
-        assert restoring
+        conversation, restoring = _amid_a_restore(watcher, perdure, tmux, simulants)
         watcher.end(signal.SIGKILL)
     wait_for(lambda: not any("restore" in _words(pid) for pid in restoring), "the end of the restore")
     for _ in range(2):

@@ -32,6 +32,15 @@ def book(store: Store) -> ChatBook:
     return store.chats
 
 
+def how_it_went(appends: Appends, name: str) -> str:
+    """Append to a chat, and return what came of it."""
+    try:
+        appends.run(Append(name, (), None, at(0)))
+    except ValueError:
+        return "failed"
+    return "written"
+
+
 def said(book: ChatBook, id: str = "c1") -> list[object]:
     return [turn.content for turn in book.load_turns(id).turns]
 
@@ -271,17 +280,10 @@ def test_those_who_wait_are_written_together_and_one_at_fault_costs_only_itself(
 
     appends = Appends(commit)
 
-    def run(name: str) -> str:
-        try:
-            appends.run(Append(name, (), None, at(0)))
-        except ValueError:
-            return "failed"
-        return "written"
-
     with ThreadPoolExecutor(4) as pool:
-        first = pool.submit(run, "first")
+        first = pool.submit(how_it_went, appends, "first")
         assert entered.wait(60)
-        others = [pool.submit(run, name) for name in ("a", "bad", "b")]
+        others = [pool.submit(how_it_went, appends, name) for name in ("a", "bad", "b")]
         while len(appends._waiting) < 3:
             threading.Event().wait(0.001)
         may_go_on.set()
@@ -306,17 +308,10 @@ def test_those_who_come_while_the_leader_waits_for_its_turn_are_written_along() 
 
     appends = Appends(commit)
 
-    def run(name: str) -> str:
-        try:
-            appends.run(Append(name, (), None, at(0)))
-        except ValueError:
-            return "failed"
-        return "written"
-
     with ThreadPoolExecutor(3) as pool:
-        first = pool.submit(run, "first")
+        first = pool.submit(how_it_went, appends, "first")
         assert entered.wait(60)
-        others = [pool.submit(run, name) for name in ("a", "bad")]
+        others = [pool.submit(how_it_went, appends, name) for name in ("a", "bad")]
         while len(appends._waiting) < 2:
             threading.Event().wait(0.001)
         may_go_on.set()
