@@ -284,6 +284,7 @@ def waiting(tmux: TmuxServer) -> Callable[[], None]:
 
 
 def test_of_a_process_that_is_gone_nothing_is_counted(processes: Processes) -> None:
-    process, _ = processes.start("exit 0")
+    process, _ = processes.start("exec sleep 60")
+    process.kill()
     process.wait()
     assert switches(process.pid) is None
