@@ -144,15 +144,18 @@ def test_of_a_stranger_that_was_reaped_the_truth_or_nothing_is_told(
 
 
 def test_one_that_is_gone_already_is_told_at_once(exits: Exits[str], processes: Processes) -> None:
-    process, began = processes.start("exit 0")
-    process.wait()
+    process, began = processes.start("read line")
+    process.communicate(b"go\n")
     exits.add(process.pid, began, "gone")
     assert told(exits) == {"gone": Exit()}
     assert exits.read() == {}
 
 
 def test_one_that_waits_to_be_reaped_is_gone(exits: Exits[str], processes: Processes) -> None:
-    process, began = processes.start("exit 3")
+    process, began = processes.start("read line; exit 3")
+    assert process.stdin is not None
+    process.stdin.write(b"go\n")
+    process.stdin.flush()
     wait_until(lambda: how_ended(process.pid, began) == Exit(status=3), "it ends")
     exits.add(process.pid, began, "gone")
     assert told(exits) == {"gone": Exit(status=3)}
