@@ -183,7 +183,7 @@ def test_each_is_back_in_its_own_conversation_or_says_why_not(stage: Stage, name
             file.write("{}\n")
     back = restore(stage, targets, targets[trio.busy], targets[trio.fresh])
     if name == "gemini":
-        is_put_back(back, trio.busy)
+        is_put_back(back, trio.busy, rows[trio.busy])
         is_gone(back, trio.fresh, rows[trio.fresh])
     else:
         is_gone(back, trio.busy, rows[trio.busy])
@@ -239,10 +239,15 @@ def is_unknown(back: Back, agent: Agent, saved: Mapping[str, Any]) -> None:
     has_a_shell(agent)
 
 
-def is_put_back(back: Back, agent: Agent) -> None:
+def is_put_back(back: Back, agent: Agent, saved: Mapping[str, Any]) -> None:
     """See that a conversation whose transcript was deleted is back from the copy that was made when it was last resumed."""
     row = back.row(agent)
-    assert (row["action"], row["result"]) == ("resume", "verified"), row
+    assert (row["action"], row["conversation"]) == ("resume", saved["conversation"]), row
+    if row["result"] == "failed":
+        # A gemini that starts beside another may cut the head off that one's transcript. It is said, then.
+        assert row["why"], row
+        return
+    assert row["result"] == "verified", row
     wait_for_words(agent, f"other {TAIL}")
 
 
