@@ -244,7 +244,8 @@ def is_put_back(back: Back, agent: Agent, saved: Mapping[str, Any]) -> None:
     row = back.row(agent)
     assert (row["action"], row["conversation"]) == ("resume", saved["conversation"]), row
     if row["result"] == "failed":
-        # A gemini that starts beside another may cut the head off that one's transcript. It is said, then.
+        # Seen once in a few runs, and not explained: perhaps another gemini that started beside it cut the head off its
+        # transcript before the copy was made. What counts here is that nothing else is claimed, and that it is said.
         assert row["why"], row
         return
     assert row["result"] == "verified", row
