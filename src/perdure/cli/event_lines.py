@@ -1,16 +1,12 @@
-"""Events as people and scripts get to see them, secrets aside. Pure."""
+"""Events as people get to see them, secrets aside. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
-
-from msgspec import Struct
 
 from perdure.cli.render import local, printable
+from perdure.live.event_row import shown_data
 from perdure.model.event import Event, EventKind, StoredEvent
-from perdure.model.secrets import redact_text
 
 #: What of an event is said first, as it is; the rest follows with its names.
 _FIRST: Mapping[EventKind, tuple[str, ...]] = {
@@ -38,24 +34,6 @@ _FIRST: Mapping[EventKind, tuple[str, ...]] = {
 _SAID = {EventKind.STATE_CHANGED: frozenset({"state", "reason", "from", "to"})}
 
 
-class EventRow(Struct, frozen=True, kw_only=True):
-    """One event."""
-
-    seq: int
-    at: datetime
-    kind: str
-    run: str | None
-    server: str | None
-    data: dict[str, Any]
-
-
-def event_row(stored: StoredEvent) -> EventRow:
-    """Return an event for scripts."""
-    event = stored.event
-    data = {name: _shown(value) for name, value in event.data.items()}
-    return EventRow(seq=stored.seq, at=event.at, kind=event.kind.value, run=event.run, server=event.server, data=data)
-
-
 def event_line(stored: StoredEvent) -> str:
     """Return an event for people, in one line."""
     event = stored.event
@@ -64,7 +42,7 @@ def event_line(stored: StoredEvent) -> str:
 
 
 def _words(event: Event) -> str:
-    data = {name: _shown(value) for name, value in event.data.items() if value not in (None, "", [], {})}
+    data = {name: value for name, value in shown_data(event).items() if value not in (None, "", [], {})}
     first = _FIRST.get(event.kind, ())
     words = [str(data[name]) for name in first if name in data]
     if event.kind is EventKind.STATE_CHANGED:
@@ -74,11 +52,3 @@ def _words(event: Event) -> str:
     if event.run is None and event.server is not None:
         words.append(f"server={event.server}")
     return " ".join(words)
-
-
-def _shown(value: object) -> object:
-    if isinstance(value, str):
-        return redact_text(value)
-    if isinstance(value, Mapping):
-        return {name: _shown(each) for name, each in value.items()}
-    return [_shown(each) for each in value] if isinstance(value, list | tuple) else value

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Iterator
 
 from perdure.cli._setup import Setup, with_setup
-from perdure.cli.event_lines import event_line, event_row
+from perdure.cli.event_lines import event_line
 from perdure.cli.render import print_json
 from perdure.daemon.call import stream
 from perdure.daemon.protocol import Events
 from perdure.errors import NoDaemon
 from perdure.host.clock import pause
+from perdure.live.event_row import event_row
 from perdure.model.event import EventKind, Lagged, StoredEvent
 from perdure.model.run import number_of
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.cli.event_lines import event_line, event_row
+from perdure.cli.event_lines import event_line
+from perdure.live.event_row import event_row
 from perdure.model.event import Event, EventKind, StoredEvent
 from tests.builders import NOON
 
