@@ -8,19 +8,14 @@ from typing import Any
 
 import msgspec
 
+from perdure.chats.shown import turn_row
 from perdure.cli.render import local, printable
 from perdure.model.chat import Turn
-from perdure.model.secrets import redact_data
 
 #: Before every line that somebody else wrote; no line of ours begins so.
 _MARGIN = "    "
 #: How much is shown of what is not text: calls of tools, pictures.
 _ENOUGH = 400
-
-
-def turn_row(turn: Turn) -> object:
-    """Return a turn for scripts."""
-    return redact_data(msgspec.to_builtins(turn))
 
 
 def turn_lines(turn: Turn) -> Iterator[str]:
@@ -34,7 +29,7 @@ def turn_lines(turn: Turn) -> Iterator[str]:
 
 
 def _said(turn: Turn) -> Iterator[str]:
-    shown: Any = turn_row(turn)
+    shown: Any = msgspec.to_builtins(turn_row(turn))
     content = shown["content"]
     for part in content if isinstance(content, list) else [content]:
         text = part.get("text") if isinstance(part, Mapping) else part

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from datetime import timedelta
 
+from perdure.chats.shown import chat_row
 from perdure.cli._setup import Setup, count_argument, with_setup
-from perdure.cli.chats_setup import add_platform_argument, chat_row, platform_of, print_chats
+from perdure.cli.chats_setup import add_platform_argument, platform_of, print_chats
 from perdure.cli.render import print_json
 from perdure.host.clock import now
 from perdure.model.chat import Chat, Source

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from perdure.chats.pruning import Choice, Pruned, choose, prune
+from perdure.chats.shown import chat_row
 from perdure.cli._setup import Setup, with_setup
 from perdure.cli.chats_mirror import follow_in_mirror
-from perdure.cli.chats_setup import add_platform_argument, chat_row, platform_of, print_chats
+from perdure.cli.chats_setup import add_platform_argument, platform_of, print_chats
 from perdure.cli.render import counted, local, print_json
 from perdure.cli.spans import span_argument
 from perdure.errors import UsageError

@@ -6,10 +6,11 @@ import argparse
 
 from perdure.chats.naming import tip_of
 from perdure.chats.ownership import Asker
+from perdure.chats.shown import chat_row
 from perdure.chats.targets import find_chat
 from perdure.cli._setup import Setup, with_setup
 from perdure.cli.chats_mirror import follow_in_mirror
-from perdure.cli.chats_setup import add_target_argument, chat_row, chats_of
+from perdure.cli.chats_setup import add_target_argument, chats_of
 from perdure.cli.render import print_json
 from perdure.errors import Conflict
 

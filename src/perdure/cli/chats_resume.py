@@ -8,10 +8,11 @@ from contextlib import suppress
 from perdure.chats.naming import tip_of
 from perdure.chats.ownership import Asker
 from perdure.chats.service import Chats
+from perdure.chats.shown import chat_row, where
 from perdure.chats.targets import chat_of_key, find_chat
 from perdure.cli._setup import Setup, with_setup
 from perdure.cli.chats_mirror import follow_in_mirror
-from perdure.cli.chats_setup import add_target_argument, chat_row, chats_of, where
+from perdure.cli.chats_setup import add_target_argument, chats_of
 from perdure.cli.render import print_json, printable
 from perdure.errors import ChatNotFound, Refused, UsageError
 from perdure.model.chat import Chat

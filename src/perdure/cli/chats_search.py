@@ -3,50 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
 
-from msgspec import Struct, convert, to_builtins
-from msgspec.structs import replace
-
+from perdure.chats.shown import found_row
 from perdure.chats.targets import find_chat
 from perdure.cli._setup import Setup, count_argument, with_setup
-from perdure.cli.chats_setup import add_platform_argument, platform_of, title_of, where
+from perdure.cli.chats_setup import add_platform_argument, platform_of
 from perdure.cli.render import age, print_json, print_marked, printable
 from perdure.cli.spans import moment_argument
-from perdure.errors import ChatNotFound, UsageError
+from perdure.errors import UsageError
 from perdure.host.clock import now
-from perdure.model.chat import Found
-from perdure.model.secrets import mask_text, redact_data
-from perdure.ports import ChatStore
-from perdure.store.search import text_of
-from perdure.store.words import SEARCHABLE, Term, snippet, wanted
+from perdure.store.words import wanted
 
 #: What comes behind `--` is words, even when it begins with a dash.
 REST = True
-
-
-class FoundRow(Struct, frozen=True, kw_only=True):
-    """Something that was found."""
-
-    chat: str
-    title: str | None
-    platform: str
-    where: str
-    position: int
-    role: str
-    at: datetime
-    snippet: str
-    #: Where in the snippet words stand that were asked for: from, to.
-    marks: tuple[tuple[int, int], ...]
-
-
-class _Said(Struct, frozen=True):
-    """What is searched of a turn."""
-
-    content: Any
-    tool_calls: tuple[Any, ...]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +52,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         until=until,
         limit=args.limit,
     )
-    rows = [row for each in found if (row := _row(store, each, terms)) is not None]
+    rows = [row for each in found if (row := found_row(store, each, terms)) is not None]
     if args.json:
         print_json({"found": rows})
     elif not rows:
@@ -96,31 +65,3 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
 
 run = with_setup(_run)
-
-
-def _row(store: ChatStore, found: Found, terms: Sequence[Term]) -> FoundRow | None:
-    """Return what was found for scripts and people; None when it was taken back or deleted meanwhile."""
-    try:
-        chat = store.get_chat(found.chat)
-        turns = store.load_turns(chat.id, start=found.position, limit=1).turns
-    except ChatNotFound:
-        return None
-    if not turns or turns[0].position != found.position:
-        return None
-    turn = turns[0]
-    # Cut out only behind this: of a key that was cut first, nobody could tell that it is one. And by the names of
-    # fields first, as `show` does: in the text alone nobody could tell what `password` was the name of.
-    shown = convert(redact_data(to_builtins({"content": turn.content, "tool_calls": turn.tool_calls})), _Said)
-    said = replace(turn, content=shown.content, tool_calls=shown.tool_calls)
-    text, marks = snippet(mask_text(text_of(said)[:SEARCHABLE]), terms)
-    return FoundRow(
-        chat=chat.id,
-        title=title_of(chat),
-        platform=chat.source.platform,
-        where=where(chat),
-        position=turn.position,
-        role=turn.role,
-        at=turn.at,
-        snippet=text,
-        marks=marks,
-    )

@@ -6,61 +6,22 @@ Whoever is at the command line runs the store: nothing is kept from them but key
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from perdure.chats.source import description, platform_from, source_dict
+from perdure.chats.shown import title_of, where
+from perdure.chats.source import platform_from
 from perdure.chats.targets import find_chat
 from perdure.cli._setup import Setup
 from perdure.cli.render import age, print_table
 from perdure.host.clock import now
-from perdure.model.chat import PLATFORMS, Chat, Tokens
-from perdure.model.secrets import redact_text
+from perdure.model.chat import PLATFORMS, Chat
 
 if TYPE_CHECKING:
     from perdure.chats.service import Chats
 
-#: Whatever people chose: it may hold anything.
-_TEXTS = ("chat_name", "chat_topic", "user_name", "auto_thread_initial_name")
 _COLUMNS = ("chat", "title", "platform", "where", "turns", "tokens", "used", "state")
-
-
-class TokenRow(Struct, frozen=True, kw_only=True):
-    """How many tokens."""
-
-    input: int
-    output: int
-    total: int
-
-
-class ChatRow(Struct, frozen=True, kw_only=True):
-    """One chat."""
-
-    id: str
-    key: str
-    title: str | None
-    platform: str
-    #: Where it is held and with whom, in a few words.
-    where: str
-    source: dict[str, Any]
-    shared: bool
-    open: bool
-    suspended: bool
-    opened_at: datetime
-    used_at: datetime
-    closed_at: datetime | None
-    close_reason: str | None
-    #: Closed by itself, and what was said in it is still to be handed on.
-    owed: bool
-    follows: str | None
-    kinship: str | None
-    turns: int
-    model: str | None
-    tokens: TokenRow
-    by_model: Mapping[str, TokenRow]
 
 
 def add_target_argument(parser: argparse.ArgumentParser) -> None:
@@ -100,47 +61,9 @@ def target_of(setup: Setup, args: argparse.Namespace) -> Chat:
     return find_chat(setup.readable.chats, args.target)
 
 
-def chat_row(chat: Chat) -> ChatRow:
-    """Return a chat for scripts."""
-    source = source_dict(chat.source)
-    source |= {name: redact_text(source[name]) for name in _TEXTS if source.get(name)}
-    return ChatRow(
-        id=chat.id,
-        key=chat.key,
-        title=title_of(chat),
-        platform=chat.source.platform,
-        where=where(chat),
-        source=source,
-        shared=chat.shared,
-        open=chat.is_open,
-        suspended=chat.suspended,
-        opened_at=chat.opened_at,
-        used_at=chat.touched_at,
-        closed_at=chat.closed_at,
-        close_reason=chat.close_reason,
-        owed=chat.is_owed,
-        follows=chat.follows,
-        kinship=chat.kinship,
-        turns=chat.turns,
-        model=chat.model,
-        tokens=_token_row(chat.tokens),
-        by_model={model: _token_row(tokens) for model, tokens in chat.by_model.items()},
-    )
-
-
 def print_chats(chats: Sequence[Chat], at: datetime) -> None:
     """Print chats as a table."""
     print_table(_COLUMNS, [_cells(chat, at) for chat in chats], whole=("chat",), spare=("tokens", "turns", "platform"))
-
-
-def where(chat: Chat) -> str:
-    """Return where a chat is held and with whom."""
-    return redact_text(description(chat.source))
-
-
-def title_of(chat: Chat) -> str | None:
-    """Return a chat's title as it is shown."""
-    return None if chat.title is None else redact_text(chat.title)
 
 
 def state_of(chat: Chat) -> str:
@@ -154,7 +77,3 @@ def _cells(chat: Chat, at: datetime) -> list[object]:
     counts = [chat.turns, chat.tokens.total]
     place = [chat.source.platform, where(chat)]
     return [chat.id, title_of(chat), *place, *counts, age(chat.touched_at, at), state_of(chat)]
-
-
-def _token_row(tokens: Tokens) -> TokenRow:
-    return TokenRow(input=tokens.input, output=tokens.output, total=tokens.total)

@@ -4,37 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import datetime
 
-from msgspec import Struct
-
+from perdure.chats.shown import Ancestor, ancestors, chat_row, last_turns, title_of, turn_row, where
 from perdure.cli._setup import Setup, count_argument, with_setup
-from perdure.cli.chat_lines import turn_lines, turn_row
-from perdure.cli.chats_setup import add_target_argument, chat_row, state_of, target_of, title_of, where
+from perdure.cli.chat_lines import turn_lines
+from perdure.cli.chats_setup import add_target_argument, state_of, target_of
 from perdure.cli.render import age, counted, local, print_json, printable
-from perdure.errors import ChatNotFound
 from perdure.host.clock import now
-from perdure.model.chat import Chat, Source, Tokens, Turn
+from perdure.model.chat import Chat, Source, Tokens
 from perdure.model.secrets import redact_data
-from perdure.ports import ChatStore
 
 _LAST = 20
-#: Behind every turn a chat can have.
-_BEHIND = 1 << 40
-#: How far back it is looked for where a chat comes from.
-_GENERATIONS = 50
-
-
-class Ancestor(Struct, frozen=True, kw_only=True):
-    """A chat that another follows from."""
-
-    id: str
-    #: How the later one follows from it.
-    kinship: str | None
-    title: str | None
-    #: False when it was let go of.
-    kept: bool
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +36,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         turns = store.load_turns(chat.id, hidden=args.hidden).turns
     else:
         turns = last_turns(store, chat.id, args.turns, hidden=args.hidden)
-    before = tuple(_ancestors(store, chat))
+    before = tuple(ancestors(store, chat))
     further = store.continuation_of(chat.id)
     if args.json:
         print_json(
@@ -81,34 +62,6 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
 
 run = with_setup(_run)
-
-
-def last_turns(store: ChatStore, id: str, count: int, *, hidden: bool) -> tuple[Turn, ...]:
-    """Return the last turns of a chat, so many where there are so many, without reading all that come before."""
-    end = store.load_turns(id, start=_BEHIND, limit=1).next
-    back = count
-    while True:
-        # Positions that were taken back count too: it may have to be gone back further.
-        start = max(1, end - back)
-        turns = store.load_turns(id, start=start, hidden=hidden).turns
-        if len(turns) >= count or start == 1:
-            return turns[-count:]
-        back *= 4
-
-
-def _ancestors(store: ChatStore, chat: Chat) -> Iterator[Ancestor]:
-    """The chats a chat follows from, the nearest first."""
-    seen = {chat.id}
-    while chat.follows is not None and chat.follows not in seen and len(seen) <= _GENERATIONS:
-        id, kinship, before = chat.follows, chat.kinship, None
-        with suppress(ChatNotFound):
-            before = store.get_chat(id)
-        title = None if before is None else title_of(before)
-        yield Ancestor(id=id, kinship=kinship, title=title, kept=before is not None)
-        if before is None:
-            return
-        seen.add(id)
-        chat = before
 
 
 def _facts(chat: Chat, before: tuple[Ancestor, ...], further: Chat | None, at: datetime) -> Iterator[str]:

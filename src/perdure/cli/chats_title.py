@@ -6,9 +6,10 @@ import argparse
 import sys
 
 from perdure.chats.ownership import Asker
+from perdure.chats.shown import title_of
 from perdure.chats.titles import clean_title
 from perdure.cli._setup import Setup, with_setup
-from perdure.cli.chats_setup import add_target_argument, chats_of, target_of, title_of
+from perdure.cli.chats_setup import add_target_argument, chats_of, target_of
 from perdure.cli.render import print_json, printable
 from perdure.errors import UsageError
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
-
-import msgspec
 
 from perdure.cli._setup import Setup, with_setup
 from perdure.cli.find import add_latest_argument, find_snapshot
 from perdure.cli.render import print_json, printable
 from perdure.errors import Unanswered
 from perdure.host.clock import now
-from perdure.model.secrets import redact_argv, redact_text
 from perdure.model.snapshot import Snapshot
 from perdure.model.topology import Topology
-from perdure.snapshots.diff import Change, as_text, diff
-from perdure.snapshots.redact import redact_options
+from perdure.snapshots.diff import Change, as_text
+from perdure.snapshots.shown import shown_changes
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,8 +26,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     before = find_snapshot(setup.readable, args.a, uid=setup.me.uid, socket=args.socket)
     later = None if args.b is None else find_snapshot(setup.readable, args.b, uid=setup.me.uid, socket=args.socket)
     after = _live(setup, before) if later is None else later.topology
-    private = setup.config.restore.environment
-    changes = [_redacted(change, private) for change in diff(before.topology, after)]
+    changes = shown_changes(before.topology, after, setup.config.restore.environment)
     if args.json:
         print_json({"a": before.id, "b": later and later.id, "changes": changes})
         return 0
@@ -66,19 +61,6 @@ def _live(setup: Setup, snapshot: Snapshot) -> Topology:
     if looked.reason in (Miss.NO_SERVER, Miss.EMPTY):
         return Topology(process=snapshot.topology.process)
     raise Unanswered(looked.message)
-
-
-def _redacted(change: Change, private: Collection[str]) -> Change:
-    before, after = _clean(change.before, private), _clean(change.after, private)
-    return msgspec.structs.replace(change, before=before, after=after)
-
-
-def _clean(value: object, private: Collection[str]) -> object:
-    if isinstance(value, str):
-        return redact_text(value)
-    if isinstance(value, dict):
-        return redact_options(value, private)
-    return list(redact_argv(value)) if isinstance(value, list) else value
 
 
 def _sentence(change: Change) -> str:

@@ -8,6 +8,7 @@ from perdure.cli._reading import name_unreadable
 from perdure.cli._setup import Setup, count_argument, with_setup
 from perdure.cli.render import local, print_json, print_table
 from perdure.model.snapshot import SnapshotSummary
+from perdure.snapshots.shown import snapshot_row
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +20,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     snapshots = setup.readable.list_snapshots(limit=args.limit)
     is_lacking = name_unreadable(setup.readable, snapshots)
     if args.json:
-        print_json({"snapshots": [_row(each) for each in snapshots]})
+        print_json({"snapshots": [snapshot_row(each) for each in snapshots]})
     elif snapshots:
         columns = ["snapshot", "user", "socket", "taken", "last seen", "sessions", "windows", "panes", "agents", "from"]
         print_table(columns, [_cells(each) for each in snapshots], whole=["snapshot"])
@@ -31,22 +32,6 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
 
 run = with_setup(_run)
-
-
-def _row(each: SnapshotSummary) -> dict[str, object]:
-    return {
-        "id": each.id,
-        "host": each.server.host,
-        "user": each.server.user,
-        "socket": each.server.socket,
-        "taken_at": each.taken_at,
-        "last_seen_at": each.last_seen_at,
-        "sessions": each.sessions,
-        "windows": each.windows,
-        "panes": each.panes,
-        "agents": each.agents,
-        "origin": each.origin,
-    }
 
 
 def _cells(each: SnapshotSummary) -> list[object]:

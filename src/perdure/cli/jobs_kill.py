@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from perdure.cli._setup import Setup, with_setup
-from perdure.cli.jobs_setup import jobs_of, sentence, why_of
+from perdure.cli.jobs_setup import jobs_of, sentence
 from perdure.cli.render import print_json, printable
 from perdure.errors import UsageError
-from perdure.jobs.service import Ended
+from perdure.jobs.shown import ended_row
 
 #: Done in part: something is left that no signal ends.
 _PARTLY = 4
@@ -32,11 +31,11 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     if args.owner is not None:
         ended = jobs.end_all(args.owner)
         if args.json:
-            print_json({"jobs": [_row(each) for each in ended]})
+            print_json({"jobs": [ended_row(each) for each in ended]})
     else:
         ended = (jobs.kill(jobs.find(args.job).id),)
         if args.json:
-            print_json(_row(ended[0]))
+            print_json(ended_row(ended[0]))
     if not args.json:
         for each in ended:
             print(printable(f"{sentence(each.job)}{'; it had ended before' if each.was_over else ''}"))
@@ -46,16 +45,3 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
 
 run = with_setup(_run)
-
-
-def _row(ended: Ended) -> dict[str, Any]:
-    job = ended.job
-    result = "already_ended" if ended.was_over else "still_running" if job.is_running else "killed"
-    row: dict[str, Any] = {
-        "job": job.id,
-        "result": result,
-        "status": job.status.value,
-        "exit_code": job.exit_code,
-        "left": ended.left,
-    }
-    return row if job.why is None else {**row, "why": why_of(job)}

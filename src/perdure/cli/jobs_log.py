@@ -6,28 +6,20 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator
 
-from msgspec import Struct
-
 from perdure.cli._setup import Setup, with_setup
 from perdure.cli.jobs_setup import add_job_argument, jobs_of
 from perdure.cli.render import print_json
 from perdure.errors import UsageError
 from perdure.host.clock import pause
 from perdure.jobs import output
-from perdure.jobs.reading import Log, stretches_of
+from perdure.jobs.reading import stretches_of
 from perdure.jobs.service import Jobs
+from perdure.jobs.shown import log_row
 from perdure.model.job import Job, Output
 
 #: How often it is looked whether there is more.
 _EVERY = 0.1
 _PIECE = 1 << 20
-
-
-class Stretch(Struct, frozen=True, kw_only=True):
-    """What a job printed to one of its streams, before it printed to the other."""
-
-    stream: str
-    text: str
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +43,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     if args.follow:
         return _follow(jobs, job, args)
     if args.json:
-        _print_json(jobs.log(job.id, offset=args.offset, limit=args.limit, tail=args.tail))
+        print_json(log_row(jobs.log(job.id, offset=args.offset, limit=args.limit, tail=args.tail)))
     elif (args.offset, args.limit, args.tail) == (None, None, None):
         _print_pieces(jobs.path(job), 0, job.id, is_over=True)
     else:
@@ -64,25 +56,6 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
 
 run = with_setup(_run)
-
-
-def _print_json(log: Log) -> None:
-    print_json(
-        {
-            "job": log.job.id,
-            "status": log.job.status.value,
-            "exit_code": log.job.exit_code,
-            "offset": log.first,
-            "total_lines": log.total,
-            "output": log.printed.text,
-            "truncated": log.printed.truncated,
-            "streams": [_stretch(is_error, data) for is_error, data in log.stretches],
-        }
-    )
-
-
-def _stretch(is_error: bool, data: bytes) -> Stretch:
-    return Stretch(stream="stderr" if is_error else "stdout", text=data.decode(errors="replace"))
 
 
 def _follow(jobs: Jobs, job: Job, args: argparse.Namespace) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 
 from perdure.cli._setup import Setup, with_setup
-from perdure.cli.jobs_setup import command_line, job_row, jobs_of, why_of
+from perdure.cli.jobs_setup import command_line, jobs_of
 from perdure.cli.render import age, lasting, print_json, print_table
 from perdure.errors import StoreUnusable
 from perdure.host.clock import now
+from perdure.jobs.shown import job_row, why_of
 from perdure.jobs.upkeep import recover
 
 #: As much of a command is shown, in characters; `--json` has all of it.

@@ -6,9 +6,10 @@ import argparse
 import sys
 
 from perdure.cli._setup import Setup, with_setup
-from perdure.cli.jobs_setup import add_job_argument, answer, jobs_of, sentence
+from perdure.cli.jobs_setup import add_job_argument, jobs_of, sentence
 from perdure.cli.render import print_json, printable
 from perdure.errors import StoreUnusable
+from perdure.jobs.shown import answer_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +23,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     job, printed = polled.job, polled.printed
     left = jobs.left(job)
     if args.json:
-        print_json(answer(job, printed, left))
+        print_json(answer_of(job, printed, left))
     else:
         sys.stdout.write(printed.text)
         sys.stdout.flush()

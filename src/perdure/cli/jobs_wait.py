@@ -6,10 +6,11 @@ import argparse
 import sys
 
 from perdure.cli._setup import Setup, with_setup
-from perdure.cli.jobs_setup import add_job_argument, answer, jobs_of, sentence
+from perdure.cli.jobs_setup import add_job_argument, jobs_of, sentence
 from perdure.cli.render import print_json, printable
 from perdure.cli.send import seconds
 from perdure.errors import NotReached
+from perdure.jobs.shown import answer_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +30,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     if waited.note:
         print(f"perdure: {waited.note}", file=sys.stderr)
     if args.json:
-        print_json(answer(waited.job, waited.printed, note=waited.note))
+        print_json(answer_of(waited.job, waited.printed, note=waited.note))
     else:
         print(printable(sentence(waited.job)))
     return NotReached.exit_code if waited.job.is_running else 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.cli.chat_lines import turn_lines, turn_row
+from perdure.chats.shown import turn_row
+from perdure.cli.chat_lines import turn_lines
 from tests.contract.store.chats import a_turn
 
 #: Put together here, so that no scanner takes this file for a leak.
@@ -75,6 +76,5 @@ def test_keys_and_tokens_are_shown_nowhere() -> None:
         assert "hunter" not in shown
         assert "778899" not in shown
     row = turn_row(turn)
-    assert isinstance(row, dict)
-    assert row["tokens"] == 5
-    assert row["extra"]["prompt_tokens"] == 12
+    assert row.tokens == 5
+    assert row.extra["prompt_tokens"] == 12
