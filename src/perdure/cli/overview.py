@@ -15,8 +15,9 @@ from perdure.cli.daemon_status import DaemonStatus, daemon_status
 from perdure.cli.missed import report, unanswered
 from perdure.cli.render import age, counted, lasting, print_json, printable
 from perdure.cli.rows import PaneRow, pane_rows
-from perdure.cli.standing import Standing, Standings, standings
+from perdure.cli.standing import Standings, standings
 from perdure.host.clock import now
+from perdure.live.standing import Standing
 from perdure.model.run import Reason, RunState
 from perdure.model.snapshot import CAPTURED, Capture, SnapshotSummary
 from perdure.snapshots.look import Looked

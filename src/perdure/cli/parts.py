@@ -30,6 +30,7 @@ from perdure.model.user import User
 from perdure.restore.choose import abandoned, choose, saved_users, servers_of, unfinished
 from perdure.restore.merge import merged
 from perdure.restore.plan import Policy
+from perdure.restore.shown import Trouble
 from perdure.snapshots.ask import ask
 from perdure.snapshots.look import Looked
 from perdure.tmux.sockets import canonical, owner_of
@@ -49,15 +50,6 @@ class Part(Struct, frozen=True, kw_only=True):
     left_out: tuple[str, ...] = ()
     #: Nothing is said of it when there is nothing to do.
     is_rest: bool = False
-
-
-class Trouble(Struct, frozen=True, kw_only=True):
-    """Why nothing is brought back on one server; it is nobody else's trouble."""
-
-    user: str
-    socket: str
-    message: str
-    code: int
 
 
 @contextmanager

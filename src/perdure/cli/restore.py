@@ -5,23 +5,21 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
-from perdure.cli.parts import Part, Trouble, apart, named_part, panes_meant, parts_of, selected
+from perdure.cli.parts import Part, apart, named_part, panes_meant, parts_of, selected
 from perdure.cli.render import age, counted, print_json, print_table, printable
-from perdure.cli.restoring import Progress, Row, row_of, summary_of
+from perdure.cli.restoring import Lines, Progress, planned_of, row_of, summary_of
 from perdure.compat.resuming import resume_log, write_resume_log
-from perdure.errors import (
-    NotFound,
-    PerdureError,
-)
+from perdure.errors import NotFound, PerdureError, UsageError
 from perdure.host.clock import now
 from perdure.model.plan import Action, Outcome, Result
 from perdure.restore.plan import LEFT_ALONE, Conversation, Holder, is_left_alone
 from perdure.restore.prepare import Ground, Prepared, prepare
 from perdure.restore.run import restore
+from perdure.restore.shown import ProgressLine, Restored, StepRow, Summary, Trouble
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--programs", choices=("all", "none"), help="start every program again, or none; agents and shells always are"
     )
     parser.add_argument("--max-parallel", type=_count, metavar="N", help="how many agents may be starting at once (4)")
+    parser.add_argument(
+        "--progress", action="store_true", help="with --json: a line for the plan and each step as it is settled, too"
+    )
 
 
 def _count(text: str) -> int:
@@ -44,6 +45,8 @@ def _count(text: str) -> int:
 
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
+    if args.progress and (args.dry_run or not args.json):
+        raise UsageError("--progress goes with --json, and not with --dry-run, which makes no progress.")
     at = now()
     troubles: list[Trouble] = []
     if not args.dry_run:
@@ -63,7 +66,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         with apart(part.snapshot.server, troubles, is_alone=is_alone):
             if part.is_rest and _is_nothing(prepare(part.snapshot, part.user, part.policy, ground, theirs)):
                 continue
-            done = _one(part, ground, args, theirs, at)
+            done = _one(part, ground, args, theirs, at, first=1 + sum(len(outcomes) for _, outcomes in results))
             results.append(done)
             for sentence in part.left_out:
                 print(f"perdure: left out: {printable(sentence)} (--from {part.snapshot.id}).", file=sys.stderr)
@@ -92,25 +95,26 @@ def _log(part: Part, outcomes: Sequence[Outcome], at: datetime, args: argparse.N
 
 
 def _one(
-    part: Part, ground: Ground, args: argparse.Namespace, taken: dict[Conversation, Holder], at: datetime
+    part: Part, ground: Ground, args: argparse.Namespace, taken: dict[Conversation, Holder], at: datetime, *, first: int
 ) -> tuple[Prepared, list[Outcome]]:
+    lines = Lines(first) if args.progress else None
+
     def prepared() -> Prepared:
         ready = prepare(part.snapshot, part.user, part.policy, ground, taken)
         if not args.json:
             _announce(part, ready, at)
+        if lines is not None:
+            lines.plan(ready)
         return ready
 
     if args.dry_run:
         ready = prepared()
-        skipped = (Action.KEEP, Action.LEAVE)
-        return ready, [
-            Outcome(step=step, result=Result.SKIPPED if step.action in skipped else Result.PLANNED, why=step.why)
-            for step in ready.plan.steps
-        ]
+        return ready, [planned_of(step) for step in ready.plan.steps]
     most = args.max_parallel or ground.around.config.restore.max_parallel
     try:
         with Progress(len(part.snapshot.topology.panes), shown=not args.json) as progress:
-            return restore(part.snapshot.server, prepared, ground, most=most, report=progress.note)
+            report = progress.note if lines is None else lines.note
+            return restore(part.snapshot.server, prepared, ground, most=most, report=report)
     except KeyboardInterrupt:
         print("perdure: interrupted; `perdure restore` goes on from here.", file=sys.stderr)
         raise
@@ -153,17 +157,23 @@ def _tell(
     ]
     summary = summary_of(results)
     if args.json:
-        ids = [ready.snapshot.id for ready, _ in results]
-        answer = {"snapshot": ids[0] if ids else None, "snapshots": ids, "steps": rows, "summary": summary}
-        print_json({**answer, "errors": troubles})
+        ids = tuple(ready.snapshot.id for ready, _ in results)
+        restored = Restored(
+            snapshot=ids[0] if ids else None,
+            snapshots=ids,
+            steps=tuple(rows),
+            summary=summary,
+            errors=tuple(troubles),
+        )
+        print_json(ProgressLine(restored=restored) if args.progress else restored)
     elif results:
         _print(rows, summary, args)
     for each in troubles:
         print(f"perdure: {printable(f'{each.user} {each.socket}: {each.message}')}", file=sys.stderr)
-    return 4 if troubles or summary["failed"] else 0
+    return 4 if troubles or summary.failed else 0
 
 
-def _print(rows: Sequence[Row], summary: Mapping[str, int], args: argparse.Namespace) -> None:
+def _print(rows: Sequence[StepRow], summary: Summary, args: argparse.Namespace) -> None:
     shown = [row for row in rows if row.action not in (Action.KEEP, Action.LEAVE)]
     shown += [row for row in rows if row.action == Action.KEEP and LEFT_ALONE in row.why]
     if not shown:
@@ -193,12 +203,12 @@ def _print(rows: Sequence[Row], summary: Mapping[str, int], args: argparse.Names
         print(f"\n{counted(planned, 'pane')} would be brought back; nothing was done.")
         return
     print(
-        f"\n{counted(summary['created'], 'pane')} made, {counted(summary['resumed'], 'agent')} back"
-        f" ({summary['verified']} verified), {summary['skipped']} skipped, {summary['failed']} failed."
+        f"\n{counted(summary.created, 'pane')} made, {counted(summary.resumed, 'agent')} back"
+        f" ({summary.verified} verified), {summary.skipped} skipped, {summary.failed} failed."
     )
 
 
-def _print_troubles(rows: Sequence[Row]) -> None:
+def _print_troubles(rows: Sequence[StepRow]) -> None:
     """Print in full what a narrow table has to cut: why something is not as it was, and what the pane showed last."""
     odd = [row for row in rows if row.result in (Result.FAILED, Result.UNVERIFIED, Result.SKIPPED)]
     if sys.stdout.isatty():

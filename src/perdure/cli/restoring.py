@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from msgspec import Struct
-
 from perdure.cli.recording import without_keys
-from perdure.model.plan import AGENT_ACTIONS, Outcome, Result
+from perdure.cli.render import print_json
+from perdure.model.plan import AGENT_ACTIONS, Action, Outcome, Result, Step
 from perdure.model.secrets import redact_argv, redact_text
+from perdure.restore.shown import ProgressLine, StepRow, Summary
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -19,31 +20,11 @@ if TYPE_CHECKING:
     from perdure.restore.prepare import Prepared
 
 
-class Row(Struct, frozen=True, kw_only=True):
-    """What became of one pane, secrets aside."""
-
-    n: int
-    target: str
-    action: str
-    agent: str | None
-    conversation: str | None
-    argv: tuple[str, ...]
-    cwd: str
-    result: str
-    why: str
-    user: str
-    socket: str
-    #: The pane's id now.
-    pane: str | None
-    #: The last lines of a pane something is wrong with.
-    screen: tuple[str, ...]
-
-
-def row_of(number: int, ready: Prepared, outcome: Outcome) -> Row:
+def row_of(number: int, ready: Prepared, outcome: Outcome) -> StepRow:
     """Return the row of an outcome."""
     step = outcome.step
     width = next((pane.width for pane in ready.snapshot.topology.panes if pane.id == step.pane), 80)
-    return Row(
+    return StepRow(
         n=number,
         target=step.target,
         action=step.action.value,
@@ -60,9 +41,15 @@ def row_of(number: int, ready: Prepared, outcome: Outcome) -> Row:
     )
 
 
-def summary_of(results: Iterable[tuple[Prepared, Sequence[Outcome]]]) -> dict[str, int]:
+def planned_of(step: Step) -> Outcome:
+    """Return how a step stands before anything is done."""
+    is_left = step.action in (Action.KEEP, Action.LEAVE)
+    return Outcome(step=step, result=Result.SKIPPED if is_left else Result.PLANNED, why=step.why)
+
+
+def summary_of(results: Iterable[tuple[Prepared, Sequence[Outcome]]]) -> Summary:
     """Return how many panes came to what."""
-    summary = dict.fromkeys(("panes", "created", "resumed", "verified", "skipped", "failed"), 0)
+    summary: Counter[str] = Counter()
     for ready, outcomes in results:
         for outcome in outcomes:
             is_new = outcome.step.pane in ready.plan.making
@@ -73,7 +60,31 @@ def summary_of(results: Iterable[tuple[Prepared, Sequence[Outcome]]]) -> dict[st
             summary["verified"] += outcome.result is Result.VERIFIED
             summary["skipped"] += outcome.result is Result.SKIPPED
             summary["failed"] += outcome.result is Result.FAILED
-    return summary
+    return Summary(**summary)
+
+
+class Lines:
+    """How far a restore has come, as a line of JSON for the plan and for every step that is settled.
+
+    `first` is the number of its first step.
+    """
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+        self._numbers: dict[str, int] = {}
+        self._ready: Prepared | None = None
+
+    def plan(self, ready: Prepared) -> None:
+        """Tell what will be done."""
+        self._ready = ready
+        self._numbers = {step.pane: number for number, step in enumerate(ready.plan.steps, self._first)}
+        rows = [row_of(self._numbers[step.pane], ready, planned_of(step)) for step in ready.plan.steps]
+        print_json(ProgressLine(planned=tuple(rows)))
+
+    def note(self, outcome: Outcome) -> None:
+        """Tell how a step stands now."""
+        if self._ready is not None:
+            print_json(ProgressLine(step=row_of(self._numbers[outcome.step.pane], self._ready, outcome)))
 
 
 class Progress:

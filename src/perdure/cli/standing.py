@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import msgspec
-from msgspec import Struct
 
 from perdure.agents import agent_of, roster
 from perdure.cli._setup import Setup
@@ -16,10 +15,10 @@ from perdure.daemon.call import call
 from perdure.daemon.seeing import Tenant, on_screen, told
 from perdure.errors import NoDaemon, PerdureError
 from perdure.live.advance import advance
+from perdure.live.standing import Standing, standing_of
 from perdure.live.weigh import Track
 from perdure.model.observation import Observation
 from perdure.model.run import Place, Program, Run, Status
-from perdure.model.secrets import redact_text
 from perdure.model.snapshot import Capture
 from perdure.model.topology import Pane
 from perdure.snapshots.identify import Seen
@@ -29,31 +28,7 @@ from perdure.tmux.glance import glance
 _PATIENCE = 5.0
 
 #: By the socket and the pane's id.
-Standings = Mapping[tuple[str, str], "Standing"]
-
-
-class Standing(Struct, frozen=True, kw_only=True):
-    """How a pane stands. Without a daemon nobody knows since when, or what it thinks."""
-
-    state: str
-    reason: str | None
-    cause: str
-    confidence: str
-    run: str | None = None
-    since: datetime | None = None
-    previous: str | None = None
-    thought: str | None = None
-    objective: str | None = None
-    rest: str | None = None
-    skill: str | None = None
-    health: str | None = None
-    theme: str | None = None
-
-    @property
-    def word(self) -> str:
-        """`idle`, `permission` …; with a question mark where it is not certain."""
-        sure = "" if self.confidence == "high" else "?"
-        return f"{self.reason or self.state}{sure}"
+Standings = Mapping[tuple[str, str], Standing]
 
 
 def standings(setup: Setup, captures: Sequence[Capture], at: datetime) -> Standings:
@@ -66,26 +41,7 @@ def standings(setup: Setup, captures: Sequence[Capture], at: datetime) -> Standi
     except PerdureError as error:
         print(f"perdure: the daemon was asked how things stand: {error.message}", file=sys.stderr)
         return _seen_now(setup, captures, at)
-    return {(run.server.socket, run.pane): _of(run) for run in runs}
-
-
-def _of(run: Run) -> Standing:
-    status, thought = run.status, run.thought
-    return Standing(
-        state=status.state,
-        reason=status.reason,
-        cause=status.cause,
-        confidence=status.confidence if status.observed_at is not None else "low",
-        run=run.id,
-        since=status.since,
-        previous=run.previous.word if run.previous else None,
-        thought=redact_text(thought.text) if thought and thought.text else None,
-        objective=redact_text(thought.objective) if thought and thought.objective else None,
-        rest=thought.rest if thought else None,
-        skill=run.skill,
-        health=run.health,
-        theme=run.theme,
-    )
+    return {(run.server.socket, run.pane): standing_of(run) for run in runs}
 
 
 def _seen_now(setup: Setup, captures: Sequence[Capture], at: datetime) -> Standings:

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
 
+from perdure.daemon.current import Current
 from perdure.daemon.rounds import Rounds
 from perdure.daemon.stimuli import Gone, Key, Round, Stimuli, What
 from perdure.daemon.telling import Publish
@@ -87,6 +88,11 @@ class Daemon:
         """What does the work; only its own thread may touch it."""
         assert self._rounds is not None
         return self._rounds
+
+    @property
+    def current(self) -> Current:
+        """The runs as they were last written down, for everybody and every thread."""
+        return self._rounds.current if self._rounds is not None else Current()
 
     async def in_order(self, work: Callable[[Rounds], T]) -> T:
         """Run something in the thread of the rounds; what came of it is written down and published, whoever still waits."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from perdure.daemon.current import Current
 from perdure.daemon.deaths import Deaths
 from perdure.daemon.glances import Glances
 from perdure.daemon.job_watch import JobWatch
@@ -41,6 +42,8 @@ class Rounds:
         self._keeping = Keeping(world)
         #: Tells of every event as soon as it is stored, in order.
         self.telling = Telling(publish)
+        #: The runs as they were last written down; others may look at it, whatever is done here meanwhile.
+        self.current = Current()
         self.supervisor = Supervisor()
         self._tenants: dict[str, Tenant] = {}
         self._deaths = Deaths(self._keeping, self.supervisor)
@@ -164,6 +167,8 @@ class Rounds:
         """Write down what has happened and publish it; what cannot be written now is kept for the next time."""
         at = self.world.ticking()
         stored = self._keeping.record(self.supervisor, at, at_once=last)
+        # Before anybody is told: whoever then looks sees at least that.
+        self.current = self.current.follow(self.supervisor.runs)
         if stored is None:
             # All but the thoughts, which are only worth something now.
             self.telling.unstored(self._thinking.not_recorded(at))

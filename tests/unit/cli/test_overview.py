@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from perdure.cli.overview import said_of, who_waits
 from perdure.cli.rows import PaneRow, pane_rows
-from perdure.cli.standing import Standing, Standings
+from perdure.cli.standing import Standings
+from perdure.live.standing import Standing
 from perdure.model.run import Reason, RunState
 from tests.builders import NOON, a_capture, a_pane, an_identity, at
 

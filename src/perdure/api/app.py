@@ -1,0 +1,57 @@
+"""The application: every route, on one world."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from litestar import Litestar, Request
+from litestar.di import Provide
+from litestar.openapi.config import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.types import ControllerRouterHandler
+
+from perdure import __version__
+from perdure.api import health, runs
+from perdure.api.caller import Caller
+from perdure.api.errors import on_failure
+from perdure.api.replies import Reply
+from perdure.api.world import ApiWorld
+
+#: Every route there is; each module brings its own. What they are handed: `asking`.
+ROUTES: tuple[ControllerRouterHandler, ...] = (
+    *health.ROUTES,
+    *runs.ROUTES,
+)
+#: The most of a body that is read, in bytes.
+LARGEST_BODY = 1 << 20
+
+
+def build_app(world: ApiWorld, *, routes: Sequence[ControllerRouterHandler] = ROUTES) -> Litestar:
+    """Return the application. It lets everybody in: `guard` stands before it, and says who asks."""
+
+    def the_world() -> ApiWorld:
+        return world
+
+    return Litestar(
+        list(routes),
+        dependencies={
+            "world": Provide(the_world, sync_to_thread=False, use_cache=True),
+            "caller": Provide(_caller, sync_to_thread=False),
+        },
+        exception_handlers={Exception: on_failure},
+        response_class=Reply,
+        openapi_config=OpenAPIConfig(
+            title="Perdure",
+            version=__version__,
+            path="/schema",
+            render_plugins=[JsonRenderPlugin()],
+            use_handler_docstrings=True,
+        ),
+        request_max_body_size=LARGEST_BODY,
+        logging_config=None,
+    )
+
+
+def _caller(request: Request[Caller, Any, Any]) -> Caller:
+    return request.user

@@ -1,0 +1,105 @@
+"""Failures as they are told over HTTP: `{code, message, data}`, whoever noticed them. Never a traceback, never a path of ours."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from litestar import Request, Response
+from litestar.exceptions import HTTPException
+from msgspec import Struct
+
+from perdure.daemon.protocol import failure_from
+from perdure.errors import NotFound, PerdureError, failure_of
+from perdure.model.text import as_text
+
+log = logging.getLogger(__name__)
+
+_UNKNOWN = "This could not be done; the daemon's log says why."
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """Why something was not done."""
+
+    #: Short and UPPER_SNAKE, for programs.
+    code: str
+    #: One sentence, for people.
+    message: str
+    data: dict[str, Any] | None = None
+
+
+class ScreenChanged(PerdureError):
+    """The screen no longer shows what was answered; look again."""
+
+    http_status = 409
+
+
+class Unauthorised(PerdureError):
+    """A token is needed; `perdure open` or `perdure token new` gives one."""
+
+    http_status = 401
+
+
+class TooMany(PerdureError):
+    """Too many failures; try again in a while."""
+
+    http_status = 429
+
+
+class TooLarge(PerdureError):
+    """This is more than is taken at once."""
+
+    http_status = 413
+
+
+def failure(error: PerdureError) -> tuple[int, Failure]:
+    """Return the status and the body that tell of an expected failure."""
+    said = failure_from(error)
+    data = as_text(msgspec.to_builtins(said.data, enc_hook=str)) if said.data else None
+    # What was not found the path says.
+    code = "NOT_FOUND" if isinstance(error, NotFound) else said.code.upper()
+    body = Failure(code=code, message=error.message, data=data)  # type: ignore[arg-type]  # plain data
+    return type(error).http_status, body
+
+
+def of_http(error: HTTPException) -> tuple[int, Failure]:
+    """Return the same of what the framework refuses: no such route, a wrong method, a body that is none."""
+    status = HTTPStatus(error.status_code)
+    code = status.name if status is not HTTPStatus.BAD_REQUEST else "USAGE_ERROR"
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return int(status), Failure(code=code, message=_UNKNOWN)
+    detail = str(error.detail).split("\n")[0]
+    # What exactly is wrong with which field; the values themselves may be secrets.
+    extra = error.extra if isinstance(error.extra, list) else []
+    wrong = [
+        {name: str(each[name]) for name in ("key", "message") if name in each}
+        for each in extra
+        if isinstance(each, dict)
+    ]
+    return int(status), Failure(code=code, message=detail or status.phrase, data={"wrong": wrong} if wrong else None)
+
+
+def unexpected(error: Exception) -> tuple[int, Failure]:
+    """Return what is told of a failure nobody expected; what it was is for the log."""
+    log.error("a request failed", exc_info=error)
+    return 500, Failure(code="INTERNAL", message=_UNKNOWN)
+
+
+def _told(status_and_body: tuple[int, Failure]) -> Response[Failure]:
+    status, body = status_and_body
+    return Response(body, status_code=status, media_type="application/json")
+
+
+def on_failure(_: Request[Any, Any, Any], error: Exception) -> Response[Failure]:
+    """Tell of any failure of a route."""
+    if isinstance(error, PerdureError):
+        return _told(failure(error))
+    if isinstance(error, HTTPException):
+        if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            log.error("a request failed", exc_info=error)
+        return _told(of_http(error))
+    if isinstance(error, OSError):
+        return _told(failure(failure_of(error)))
+    return _told(unexpected(error))

@@ -1,0 +1,93 @@
+"""What routes answer with: pages of a list, and lists that are told only when they have changed."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from litestar import Request, Response
+from litestar.types import Serializer
+from msgspec import Struct
+
+from perdure.errors import UsageError
+from perdure.model.digest import digest_of
+from perdure.model.text import as_text
+
+T = TypeVar("T")
+
+#: How many items a page has, unless asked for otherwise, and at most.
+PAGE, LARGEST_PAGE = 200, 1000
+
+
+class Page(Struct, Generic[T], frozen=True, kw_only=True):
+    """Part of a list. `next`, given as `cursor`, asks for what follows; null: nothing does."""
+
+    items: list[T]
+    next: str | None = None
+
+
+class Reply(Response[T], Generic[T]):
+    """A response whose texts need not be Unicode: names and paths are bytes of whoever chose them."""
+
+    def render(self, content: Any, media_type: str, enc_hook: Serializer = str) -> bytes:
+        """Return the content as it is sent."""
+        if isinstance(content, bytes | str) or "json" not in media_type:
+            return super().render(content, media_type, enc_hook)
+        return encoded(content)
+
+
+def encoded(content: object) -> bytes:
+    """Return anything of ours as JSON."""
+    try:
+        return msgspec.json.encode(content, enc_hook=str)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(as_text(msgspec.to_builtins(content, enc_hook=str)))
+
+
+def page_of(items: Sequence[T], *, limit: int, cursor: str | None) -> Page[T]:
+    """Return one page of a list that is whole at hand; the cursor counts."""
+    begin = number_in(cursor)
+    return Page(
+        items=list(items[begin : begin + limit]), next=cursor_of(begin + limit) if begin + limit < len(items) else None
+    )
+
+
+def cursor_of(value: int | str) -> str:
+    """Return something to go on from as a cursor, which callers only hand back."""
+    return urlsafe_b64encode(msgspec.json.encode(value)).decode().rstrip("=")
+
+
+def number_in(cursor: str | None) -> int:
+    """Return the number in a cursor, 0 without one. Raises `UsageError` for one that was never given."""
+    value = value_in(cursor, int)
+    if value is not None and value < 0:
+        raise UsageError("There is no such page: only what `next` said leads to one.")
+    return value or 0
+
+
+def value_in(cursor: str | None, kind: type[T]) -> T | None:
+    """Return what a cursor was made of. Raises `UsageError` for one that was never given."""
+    if cursor is None:
+        return None
+    try:
+        return msgspec.json.decode(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=kind)
+    except (Error, ValueError, msgspec.DecodeError) as error:
+        raise UsageError("There is no such page: only what `next` said leads to one.") from error
+
+
+def unless_known(request: Request[Any, Any, Any], content: T, *, tag: object = None) -> Response[T]:
+    """Return the content, or that it has not changed since the caller last had it (ETag, If-None-Match).
+
+    `tag` stands for the content where that is cheaper to tell than by the content itself.
+    """
+    body = encoded(content) if tag is None else b""
+    etag = f'"{digest_of(body or encoded(tag))[:32]}"'
+    headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
+    if etag in [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]:
+        return Response(b"", status_code=304, headers=headers)  # type: ignore[arg-type]  # there is nothing in it
+    if body:
+        return Reply(body, headers=headers, media_type="application/json")  # type: ignore[arg-type]  # encoded once
+    return Reply(content, headers=headers, media_type="application/json")

@@ -1,0 +1,121 @@
+"""A run as it is told: the fields of `perdure ls --json`, and what only the daemon knows; secrets aside."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from msgspec import structs
+
+from perdure.live.standing import Standing, standing_of
+from perdure.model.identity import AgentDetails
+from perdure.model.run import Run
+from perdure.model.secrets import redact_text
+
+
+class RunRow(Standing, frozen=True, kw_only=True):
+    """One run. What is not known is null."""
+
+    #: The same as `run`.
+    id: str
+    host: str
+    user: str
+    socket: str
+    #: `SESSION:WINDOW.PANE`, as a person names it.
+    target: str
+    session: str
+    window: int
+    window_name: str
+    pane: int
+    pane_id: str
+    #: The process that was started in the pane.
+    pid: int | None
+    cwd: str
+    command: str
+    title: str
+    agent: str | None
+    conversation: str | None
+    certain: bool | None
+    evidence: str | None
+    profile: str | None
+    prompted: bool | None
+    conversation_title: str | None
+    parent: str | None
+    began_at: datetime | None
+    last_activity_at: datetime | None
+    agent_version: str | None
+    model: str | None
+    provider: str | None
+    context_used: int | None
+    context_limit: int | None
+    context_pct: int | None
+    task: str | None
+    transcript: str | None
+    branch: str | None
+    #: When the state was last seen to be so; null: it is only remembered.
+    observed_at: datetime | None
+    created_at: datetime
+    seen_at: datetime | None
+    #: Clients of tmux that look at its session.
+    attached: int
+    #: It was there when the daemon last ran, and has not been seen since.
+    stale: bool
+    exit_status: int | None
+    exit_signal: int | None
+    #: When its pane was gone.
+    ended_at: datetime | None
+
+
+def run_row(run: Run) -> RunRow:
+    """Return a run for those who ask."""
+    identity, place = run.identity, run.place
+    return RunRow(
+        **structs.asdict(standing_of(run)),
+        **_conversation(run.details or AgentDetails()),
+        id=run.id,
+        host=run.server.host,
+        user=run.server.user,
+        socket=run.server.socket,
+        target=place.target,
+        session=place.session,
+        window=place.window,
+        window_name=place.window_name,
+        pane=place.pane,
+        pane_id=run.pane,
+        pid=run.first.pid if run.first else None,
+        cwd=run.cwd,
+        command=run.command,
+        title=redact_text(run.title),
+        agent=run.agent,
+        conversation=identity.conversation if identity else None,
+        certain=identity.certain if identity else None,
+        evidence=identity.evidence if identity else None,
+        profile=identity.profile if identity else None,
+        prompted=identity.prompted if identity else None,
+        observed_at=run.status.observed_at,
+        created_at=run.created_at,
+        seen_at=run.seen_at,
+        attached=run.attached,
+        stale=run.stale,
+        exit_status=run.exit_status,
+        exit_signal=run.exit_signal,
+        ended_at=run.ended_at,
+    )
+
+
+def _conversation(details: AgentDetails) -> dict[str, Any]:
+    return {
+        "conversation_title": redact_text(details.title) if details.title else None,
+        "parent": details.parent,
+        "began_at": details.began_at,
+        "last_activity_at": details.last_activity_at,
+        "agent_version": details.version,
+        "model": details.model,
+        "provider": details.provider,
+        "context_used": details.context_used,
+        "context_limit": details.context_limit,
+        "context_pct": details.context_pct,
+        "task": redact_text(details.task) if details.task else None,
+        "transcript": details.transcript,
+        "branch": details.branch,
+    }

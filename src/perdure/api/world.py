@@ -1,0 +1,145 @@
+"""What the routes may ask, and do: the daemon's runs, the store, and the library, each where it may be used.
+
+Nothing here blocks the loop. What the daemon knows is a copy it has published; what is kept is read over connections of our
+own, in threads of our own; what changes something is done by the same functions as from the command line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import TypeVar
+
+from msgspec import Struct
+
+from perdure.api.caller import Caller
+from perdure.daemon.answers import Answers
+from perdure.daemon.current import Current
+from perdure.daemon.daemon import Daemon
+from perdure.errors import RunNotFound
+from perdure.host.child import run_aside
+from perdure.host.run import Ran
+from perdure.jobs.service import Jobs
+from perdure.live.feed import Feed
+from perdure.live.whose import is_run_of
+from perdure.model.config import Config
+from perdure.model.run import Run
+from perdure.model.server import Server
+from perdure.model.user import User
+from perdure.snapshots.look import Surroundings
+from perdure.store.store import Store
+
+T = TypeVar("T")
+
+#: How many read the store at once.
+READERS = 4
+#: How many may be at something that takes its time at once: telling an agent something, starting one.
+DOERS = 16
+
+
+class Ground(Struct, frozen=True, kw_only=True):
+    """What is handed in by whoever starts the daemon."""
+
+    me: User
+    state_dir: str
+    #: The words the program is started with, and what it finds in its environment.
+    program: tuple[str, ...]
+    environ: Mapping[str, str]
+    #: Opens the store for several threads. Raises `StoreUnusable`.
+    open_store: Callable[[], Store]
+    #: The jobs in that store, of our own user.
+    jobs: Callable[[Store], Jobs]
+    user_of: Callable[[Server], User]
+    environ_of: Callable[[User], Mapping[str, str]]
+    now: Callable[[], datetime]
+
+
+class ApiWorld:
+    """Everything a route depends on. Its methods are for the loop; what they are handed runs elsewhere."""
+
+    def __init__(self, daemon: Daemon, answers: Answers, ground: Ground) -> None:
+        self.daemon = daemon
+        #: What the daemon does for those who ask over its own socket, by who they are.
+        self.answers = answers
+        self.ground = ground
+        self._readers = ThreadPoolExecutor(max_workers=READERS, thread_name_prefix="api-read")
+        self._doers = ThreadPoolExecutor(max_workers=DOERS, thread_name_prefix="api-do")
+        self._store: Store | None = None
+
+    @property
+    def config(self) -> Config:
+        """The configuration as it is now."""
+        return self.daemon.rounds.world.config
+
+    @property
+    def host(self) -> str:
+        """This machine's name in the store."""
+        return self.daemon.rounds.world.host
+
+    @property
+    def around(self) -> Surroundings:
+        """What a look at a server depends on, with the views of everybody's files."""
+        return self.daemon.rounds.world.around
+
+    @property
+    def feed(self) -> Feed:
+        """What happens, as it happens."""
+        return self.daemon.feed
+
+    @property
+    def current(self) -> Current:
+        """The runs whose panes are there, of everybody, as they were last written down."""
+        return self.daemon.current
+
+    def now(self) -> datetime:
+        """Return the present moment."""
+        return self.ground.now()
+
+    def runs(self, caller: Caller) -> list[Run]:
+        """Return the caller's runs whose panes are there."""
+        return [run for run in self.current.runs if is_run_of(run, caller.uid)]
+
+    async def run(self, id: str, caller: Caller) -> Run:
+        """Return a run of the caller's by its id, over or not. Raises `RunNotFound`."""
+        run = self.current.get(id)
+        if run is None:
+            run = await self.read(lambda store: store.get_run(id))
+        if not is_run_of(run, caller.uid):
+            raise RunNotFound(f"There is no run {id!r}; `perdure ls` shows those there are.")
+        return run
+
+    async def read(self, work: Callable[[Store], T]) -> T:
+        """Run something short over the store, in a thread; at most a handful at once. Raises `StoreUnusable`."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, lambda: work(self.store()))
+
+    async def do(self, work: Callable[[], T]) -> T:
+        """Run something that takes its time, in a thread. It goes on when nobody waits for it any more."""
+        return await asyncio.get_running_loop().run_in_executor(self._doers, work)
+
+    async def command(self, *words: str) -> Ran:
+        """Run a command of the program itself, as our own user, in a process of its own; cancelled, it is ended."""
+        ground = self.ground
+        return await run_aside((*ground.program, *words), environ=ground.environ, cwd="/")
+
+    def store(self) -> Store:
+        """Return the store, for a thread of `read` or `do`; several may use it at once. Raises `StoreUnusable`."""
+        if self._store is None:
+            self._store = self.ground.open_store()
+        return self._store
+
+    def jobs(self) -> Jobs:
+        """Return the jobs of our own user, for a thread of `read` or `do`."""
+        return self.ground.jobs(self.store())
+
+    def owners_only(self, caller: Caller) -> bool:
+        """Return whether the caller is whose store it is: what belongs to no server, chats and jobs, is theirs alone."""
+        return caller.uid in (0, self.ground.me.uid)
+
+    def close(self) -> None:
+        """Let go of threads and store; what is still at work is not waited for."""
+        for pool in (self._readers, self._doers):
+            pool.shutdown(wait=False, cancel_futures=True)
+        if self._store is not None:
+            self._store.close()

@@ -1,0 +1,54 @@
+"""How a run stands, in the words every front end shows; secrets aside. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from perdure.model.run import Run
+from perdure.model.secrets import redact_text
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """How a pane stands. Without a daemon nobody knows since when, or what it thinks."""
+
+    state: str
+    reason: str | None
+    cause: str
+    confidence: str
+    run: str | None = None
+    since: datetime | None = None
+    previous: str | None = None
+    thought: str | None = None
+    objective: str | None = None
+    rest: str | None = None
+    skill: str | None = None
+    health: str | None = None
+    theme: str | None = None
+
+    @property
+    def word(self) -> str:
+        """`idle`, `permission` …; with a question mark where it is not certain."""
+        sure = "" if self.confidence == "high" else "?"
+        return f"{self.reason or self.state}{sure}"
+
+
+def standing_of(run: Run) -> Standing:
+    """Return how a run stands."""
+    status, thought = run.status, run.thought
+    return Standing(
+        state=status.state,
+        reason=status.reason,
+        cause=status.cause,
+        confidence=status.confidence if status.observed_at is not None else "low",
+        run=run.id,
+        since=status.since,
+        previous=run.previous.word if run.previous else None,
+        thought=redact_text(thought.text) if thought and thought.text else None,
+        objective=redact_text(thought.objective) if thought and thought.objective else None,
+        rest=thought.rest if thought else None,
+        skill=run.skill,
+        health=run.health,
+        theme=run.theme,
+    )
