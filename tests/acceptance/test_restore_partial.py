@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 
+import msgspec
 import pytest
 
 from tests.acceptance.kit import history, only_json, save, sentence, wait_for
@@ -131,6 +132,8 @@ def test_what_nobody_saved_is_not_found(work: Picture, perdure: Perdure, tmux: T
         ["--max-parallel", "0"],
         ["--max-parallel", "many"],
         ["--from", "latest", "--all-users"],
+        ["--progress"],
+        ["--progress", "--json", "--dry-run"],
         ["--nonsense"],
         ["--from"],
     ],
@@ -401,6 +404,27 @@ def test_the_answer_in_json(work: Picture, perdure: Perdure, tmux: TmuxServer) -
         assert step["result"] in RESULTS
         assert (step["agent"], step["conversation"], step["action"]) == (None, None, "run")
     assert count_panes(await_calm(tmux)) == 11
+
+
+def test_how_far_it_has_come_line_by_line(work: Picture, perdure: Perdure, tmux: TmuxServer) -> None:
+    save(perdure)
+    tmux.kill9()
+    ran = perdure.ok("restore", "--json", "--progress", "--programs", "all")
+    lines = [msgspec.json.decode(line) for line in ran.out.splitlines()]
+    assert [list(line) for line in lines] == [["planned"], *[["step"]] * (len(lines) - 2), ["restored"]]
+    planned, answer = lines[0]["planned"], lines[-1]["restored"]
+    assert {row["result"] for row in planned} == {"planned"}
+    assert [(row["n"], row["target"]) for row in planned] == [(row["n"], row["target"]) for row in answer["steps"]]
+    last = {line["step"]["n"]: line["step"] for line in lines[1:-1]}
+    assert [last[row["n"]] for row in planned] == answer["steps"]
+    again = [msgspec.json.decode(line) for line in perdure.ok("restore", "--json", "--progress").out.splitlines()]
+    assert {row["result"] for row in again[0]["planned"]} == {"skipped"}
+
+
+def test_progress_that_cannot_be_begun_is_one_line(perdure: Perdure, tmux: TmuxServer) -> None:
+    ran = perdure("restore", "--json", "--progress", "--from", "0123")
+    assert ran.code == 3
+    assert list(only_json(ran)) == ["error"]
 
 
 def test_after_a_sharp_drop_the_big_state_is_taken(work: Picture, perdure: Perdure, tmux: TmuxServer) -> None:
