@@ -290,8 +290,11 @@ class RestoreJournal(Protocol):
         Durable before this returns. Raises `NotFound` when there is no such restore, as `end_restore` does.
         """
 
-    def end_restore(self, id: str, now: datetime) -> None:
-        """Say that a restore has come to its end: nobody goes on with it. Saying it again changes nothing."""
+    def end_restore(self, id: str, now: datetime, outcomes: Mapping[str, Outcome]) -> None:
+        """Say that a restore has come to its end, and what came of steps: nobody goes on with it.
+
+        All or nothing. Saying again that it has ended changes nothing.
+        """
 
     def open_restore(self, server: Server) -> Restore | None:
         """Return the latest restore of this server when it has not ended, else None."""

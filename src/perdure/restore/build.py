@@ -114,15 +114,14 @@ class Builder:
                 self._session(new)
         self._flush(control)
         self._fill(places)
-        self._flush(control)
+        self._learn(control)
         for link in (*(link for new in places.sessions for link in new.makes), *places.makes):
             self._split_new(self._window[link.window])
-        self._flush(control)
+        self._learn(control)
         tried: set[str] = set()
         while self._split_living(tried):
             self._flush(control)
         self._settle(places)
-        self._flush(control)
         self._tidy(places)
         self._flush(control)
         return Built(sessions=self._sessions, windows=self._windows, panes=self._now, problems=self._problems)
@@ -262,6 +261,7 @@ class Builder:
 
     def _split_living(self, tried: set[str]) -> bool:
         """Add to each window that was there the next pane it lacks, behind the one it followed; say whether any did."""
+        before_any = len(tried)
         for window in self._saved.windows:
             own = self._panes[window.id]
             missing = [pane for pane in own if pane.id in self._plan.making and pane.id not in {*tried, *self._now}]
@@ -280,7 +280,7 @@ class Builder:
             else:
                 # Somebody put others there in exchange for all it had.
                 self._split(self._inside[self._plan.windows[window.id]][-1].id, missing[0])
-        return bool(self._queue)
+        return len(tried) > before_any
 
     def _at_home(self, window: Window) -> list[Pane]:
         """The panes of a window that are in it: others that live may be elsewhere by now."""
@@ -410,6 +410,11 @@ class Builder:
 
     def _put_all(self, commands: Iterable[Words], about: str) -> None:
         self._queue += [_Asked(words, about) for words in commands]
+
+    def _learn(self, control: Asks) -> None:
+        """Ask for what is queued when an answer decides what comes next; what does not goes along with that."""
+        if any(each.note or each.otherwise for each in self._queue):
+            self._flush(control)
 
     def _flush(self, control: Asks) -> None:
         queue, self._queue = self._queue, []

@@ -34,7 +34,6 @@ from perdure.snapshots.kept import mark_of
 from perdure.snapshots.look import Looked, look
 from perdure.tmux.control import Control
 from perdure.tmux.names import TEMPORARY
-from perdure.tmux.parse import read_process
 
 #: How long panes may take to print what they were handed, in seconds.
 _PATIENCE = 10.0
@@ -115,11 +114,12 @@ class _Run:
             self._start_agents(built, stage)
             self._keep(stage)
             self._confirm(built)
-            self._ground.store.note_outcomes(self._id, self._outcomes)
-            if not self._others:
+            if self._others:
+                self._ground.store.note_outcomes(self._id, self._outcomes)
+            else:
                 # First: whoever is interrupted in between finds everything made, and nothing left behind.
                 self._clean_up()
-                self._ground.store.end_restore(self._id, self._ground.now())
+                self._ground.store.end_restore(self._id, self._ground.now(), self._outcomes)
         return self._in_order()
 
     def _remove_abandoned(self) -> None:
@@ -216,7 +216,7 @@ class _Run:
         topology = self._prepared.living.topology
         are_held = self._hold.enter_context(self._scratch.held_back())
         control = self._speaking.enter_context(starting)
-        self._process = _process(control)
+        self._process = control.server
         if topology is not None and self._process != topology.process:
             # Another server answers than the one the plan was made for: its ids mean something else there.
             raise Unanswered(f"The server on {self._plan.server.socket} was replaced by another meanwhile.")
@@ -417,12 +417,6 @@ class _Run:
                     outcome, result=Result.FAILED, why="the pane was made, and is gone again", pane=None
                 )
                 self._tell(gone)
-
-
-def _process(control: Control) -> ServerProcess | None:
-    """Which server answers."""
-    reply = control.ask([("display-message", "-p", "#{pid} #{start_time} #{version}")])[0]
-    return read_process(reply.lines[0].encode()) if reply.lines else None
 
 
 def _panes(control: Control) -> dict[str, Terminal]:

@@ -53,8 +53,9 @@ class Journal:
         with self._changing(id):
             self._put(id, outcomes)
 
-    def end_restore(self, id: str, now: datetime) -> None:
+    def end_restore(self, id: str, now: datetime, outcomes: Mapping[str, Outcome]) -> None:
         with self._changing(id):
+            self._put(id, outcomes)
             self.driver.execute(self._sql["end_restore"], id=id, at=stamp(now))
 
     def open_restore(self, server: Server) -> Restore | None:

@@ -66,7 +66,7 @@ class ReadOnlyStore(Store):
     def note_outcomes(self, id: str, outcomes: Mapping[str, Outcome]) -> None:
         raise _nothing_saved()
 
-    def end_restore(self, id: str, now: datetime) -> None:
+    def end_restore(self, id: str, now: datetime, outcomes: Mapping[str, Outcome]) -> None:
         raise _nothing_saved()
 
     def new_runs(self, count: int) -> tuple[str, ...]:

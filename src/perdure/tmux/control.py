@@ -15,9 +15,12 @@ from types import TracebackType
 from typing import IO, NamedTuple, Self
 
 from perdure.errors import Unanswered
+from perdure.model.server import ServerProcess
 from perdure.model.text import decode, encode
 from perdure.model.user import User
 from perdure.tmux import run
+from perdure.tmux.formats import WHO
+from perdure.tmux.parse import Garbled, read_process
 from perdure.tmux.quote import line
 from perdure.tmux.sockets import refuse_strangers
 
@@ -133,6 +136,8 @@ class Control:
         #: Whether the client has nothing left to read and nothing left to say.
         self._is_idle = False
         self._is_leaving = False
+        #: Which server answers, once this is entered.
+        self.server: ServerProcess | None = None
         self._process = _start(socket, owner, name, environ, prefix)
         # A pipe that is ready takes something, not everything: see `_exchange`.
         os.set_blocking(_stdin(self._process).fileno(), False)
@@ -142,9 +147,11 @@ class Control:
         try:
             # Not a word before the session is there: tmux may well read our commands before its own arguments.
             self._exchange(b"", 0)
-            (watching,) = self.ask([["respawn-pane", "-k", "-t", self._target, *watch]])
+            respawn = ["respawn-pane", "-k", "-t", self._target, *watch]
+            watching, server = self.ask([respawn, ["display-message", "-p", WHO]])
             if watching.error:
                 raise self._unanswered(f"could not keep its session: {watching.error}")
+            self.server = self._who(server)
         except BaseException:
             self.close()
             raise
@@ -238,6 +245,12 @@ class Control:
                     blocks.feed(data)
                 if blocks.is_confused:
                     raise self._unanswered("gave replies that cannot be told apart")
+
+    def _who(self, reply: Reply) -> ServerProcess:
+        try:
+            return read_process(encode("".join(reply.lines)))
+        except Garbled as error:
+            raise self._unanswered("did not say which server it speaks to") from error
 
     def _unanswered(self, what: str) -> Unanswered:
         replies = len(self._blocks.replies)

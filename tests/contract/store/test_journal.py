@@ -74,18 +74,26 @@ def test_a_later_word_about_a_pane_replaces_an_earlier_one(store: Store) -> None
 
 def test_nobody_goes_on_with_what_has_ended(store: Store) -> None:
     store.begin_restore(a_restore())
-    store.end_restore("r1", at(5))
+    store.end_restore("r1", at(5), {})
     assert store.open_restore(a_server()) is None
     # Neither a second end nor a late word changes that.
-    store.end_restore("r1", at(9))
+    store.end_restore("r1", at(9), {})
     store.note_outcomes("r1", {"%0": an_outcome()})
     assert store.open_restore(a_server()) is None
     assert store.list_restores() == (a_restore(ended_at=at(5), outcomes={"%0": an_outcome()}),)
 
 
+def test_its_end_and_the_last_outcomes_are_one_word(store: Store) -> None:
+    store.begin_restore(a_restore(outcomes={"%0": an_outcome(), "%1": an_outcome(1)}))
+    store.end_restore("r1", at(5), {"%1": an_outcome(1, Result.FAILED), "%2": an_outcome(2)})
+    (found,) = store.list_restores()
+    assert found.ended_at == at(5)
+    assert found.outcomes == {"%0": an_outcome(), "%1": an_outcome(1, Result.FAILED), "%2": an_outcome(2)}
+
+
 def test_the_same_id_again_replaces_what_was_said(store: Store) -> None:
     store.begin_restore(a_restore(outcomes={"%0": an_outcome()}))
-    store.end_restore("r1", at(5))
+    store.end_restore("r1", at(5), {})
     again = a_restore(seconds=9, snapshot="feed", outcomes={"%1": an_outcome(1)})
     store.begin_restore(again)
     assert store.list_restores() == (again,)
@@ -97,7 +105,7 @@ def test_only_the_latest_of_a_server_is_gone_on_with(store: Store) -> None:
     store.begin_restore(a_restore("elsewhere", server=a_server("other")))
     store.begin_restore(a_restore("second", seconds=1))
     assert (open_id(store), open_id(store, "other")) == ("second", "elsewhere")
-    store.end_restore("second", at(2))
+    store.end_restore("second", at(2), {})
     assert (open_id(store), open_id(store, "other")) == (None, "elsewhere")
     store.begin_restore(a_restore("first", seconds=3))
     assert open_id(store) == "first"
@@ -108,7 +116,7 @@ def test_only_the_latest_of_a_server_is_gone_on_with(store: Store) -> None:
 
 def test_a_clock_that_was_ahead_does_not_hide_a_restore(store: Store) -> None:
     store.begin_restore(a_restore("from the future", seconds=86400))
-    store.end_restore("from the future", at(86401))
+    store.end_restore("from the future", at(86401), {})
     store.begin_restore(a_restore("now"))
     assert open_id(store) == "now"
     assert ids(store) == ["now", "from the future"]
@@ -118,7 +126,7 @@ def test_what_was_never_begun_is_not_found(store: Store) -> None:
     with pytest.raises(errors.NotFound, match="no restore gone"):
         store.note_outcomes("gone", {"%0": an_outcome()})
     with pytest.raises(errors.NotFound, match="no restore gone"):
-        store.end_restore("gone", at(0))
+        store.end_restore("gone", at(0), {})
     assert store.list_restores() == ()
 
 
@@ -164,7 +172,7 @@ def test_what_is_only_read_lists_and_does_not_begin(place: Place, store: Store) 
     with pytest.raises(errors.StoreUnusable, match="only read"):
         reader.note_outcomes("r1", {"%0": an_outcome()})
     with pytest.raises(errors.StoreUnusable, match="only read"):
-        reader.end_restore("r1", at(1))
+        reader.end_restore("r1", at(1), {})
     reader.close()
     assert open_id(store) == "r1"
 
@@ -229,7 +237,7 @@ def test_the_snapshot_of_an_open_restore_is_not_pruned(store: Store, *, is_damag
     assert store.prune_snapshots([old], at(60), restores_before=at(60)) == 0
     assert store.get_snapshot(old).id == old
     assert store.read_scrollback("old") == b"old"
-    store.end_restore("r1", at(61))
+    store.end_restore("r1", at(61), {})
     assert store.prune_snapshots([old], at(62)) == 1
     assert store.driver.fetch("SELECT id FROM restores") == []
 
@@ -243,7 +251,7 @@ def test_pruning_takes_restores_that_have_ended_and_are_old_or_without_their_sna
             a_restore(id, snapshot=snapshot, seconds=seconds, server=server, outcomes={"%0": an_outcome()})
         )
         if id != "open":
-            store.end_restore(id, at(seconds + 1))
+            store.end_restore(id, at(seconds + 1), {})
     store.prune_snapshots([], at(50))
     assert ids(store) == ["open", "bereft", "late", "early"]
     assert store.prune_snapshots([gone], at(60), restores_before=at(20)) == 1
@@ -256,7 +264,7 @@ def test_pruning_the_latest_does_not_open_an_earlier_one(store: Store) -> None:
     old, new = save(store, "old", 0), save(store, "new", 1)
     store.begin_restore(a_restore("killed", snapshot=new))
     store.begin_restore(a_restore("clean", snapshot=old, seconds=1))
-    store.end_restore("clean", at(2))
+    store.end_restore("clean", at(2), {})
     store.prune_snapshots([old], at(60))
     assert ids(store) == ["killed"]
     assert store.open_restore(a_server()) is None

@@ -8,6 +8,7 @@ import pytest
 from perdure.errors import PerdureError
 from perdure.host import dialogue
 from perdure.host.dialogue import Dialogue
+from perdure.host.waiting import wait_until
 
 ECHO = "import sys\nfor line in sys.stdin: print(line.strip()[::-1], flush=True)"
 
@@ -62,9 +63,13 @@ def test_what_it_has_started_ends_with_it() -> None:
     talk.close()
     with pytest.raises(PerdureError, match="cannot be started"):
         Dialogue(["/nowhere/at/all"], environ={}, cwd="/")
-    # It belongs to whoever collects orphans now, and may not have been collected yet.
+    # It belongs to whoever collects orphans now. The signal is on its way, and it may not have been collected yet.
+    assert wait_until(lambda: has_ended(below), 20)
+
+
+def has_ended(pid: int) -> bool:
     try:
-        with open(f"/proc/{below}/stat") as file:
-            assert file.read().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        pass
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
