@@ -14,11 +14,12 @@ from perdure.agents import Roster, adapters, agent_of, roster
 from perdure.cli._setup import Setup, add_server_arguments, path_argument, with_setup
 from perdure.cli.aim import aim, look_around, owner_of
 from perdure.cli.missed import report
-from perdure.cli.recording import read_recording, without_keys, write_recording
+from perdure.cli.recording import read_recording, write_recording
 from perdure.cli.render import print_json, printable
 from perdure.errors import NotFound, UsageError
 from perdure.host.users import run_as
 from perdure.model.identity import Identity
+from perdure.model.masked import without_keys
 from perdure.model.screen import Screen
 from perdure.model.secrets import redact_argv, redact_text
 from perdure.model.user import User

@@ -9,13 +9,13 @@ import msgspec
 
 from perdure.agents import Roster, roster
 from perdure.cli._setup import Setup, path_argument, with_setup
-from perdure.cli.recording import without_keys
 from perdure.cli.render import print_json
 from perdure.cli.send import print_outcome, seconds
 from perdure.errors import NotFound, UsageError
 from perdure.host.clock import now, pause
 from perdure.host.directories import is_directory
 from perdure.live.launch import Launched, Readiness, launch, request
+from perdure.model.masked import without_keys
 from perdure.model.text import decode
 from perdure.ports import AgentAdapter
 from perdure.tmux.sockets import canonical, socket_dir

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from perdure.cli.recording import without_keys
 from perdure.cli.render import print_json
+from perdure.model.masked import without_keys
 from perdure.model.plan import AGENT_ACTIONS, Action, Outcome, Result, Step
 from perdure.model.secrets import redact_argv, redact_text
 from perdure.restore.shown import ProgressLine, StepRow, Summary

@@ -14,7 +14,6 @@ import msgspec
 from perdure.agents import roster
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
 from perdure.cli.aim import Aim, aim, look_around, place_of, recipient
-from perdure.cli.recording import without_keys
 from perdure.cli.render import print_json, printable
 from perdure.daemon import protocol
 from perdure.daemon.call import call
@@ -24,6 +23,7 @@ from perdure.host.lock import held
 from perdure.live.deliver import Delivery, Result, deliver
 from perdure.live.typed import LONGEST, Message, message
 from perdure.model.digest import digest_of
+from perdure.model.masked import without_keys
 from perdure.model.text import decode
 from perdure.store.files import private_directory
 from perdure.tmux.act import Spot

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.cli import recording
 from perdure.cli.recording import write_recording
 from perdure.errors import PerdureError
+from perdure.model.masked import without_keys
 from perdure.snapshots.explain import Verdict
 from tests.conftest import PrivateHome
 
@@ -51,7 +51,7 @@ def test_a_key_that_the_terminal_wrapped_is_hidden_whole(private_home: PrivateHo
 @given(st.integers(8, 100), st.integers(0, 120), st.sampled_from(["word ", "x=1, ", "漢字 "]))
 def test_wherever_it_is_broken(width: int, before: int, filler: str) -> None:
     text = (filler * 60)[:before] + " " + KEY
-    shown = recording.without_keys(wrapped(text, width), width)
+    shown = without_keys(wrapped(text, width), width)
     assert hides(KEY, shown)
 
 
@@ -99,7 +99,7 @@ def test_a_whole_key_takes_nothing_of_the_next_line_with_it(private_home: Privat
 
 @given(st.lists(st.text("abc de,.│─>\u6f22 ", max_size=40), max_size=12), st.integers(1, 60))
 def test_a_screen_without_keys_stays_as_it_is(lines: list[str], width: int) -> None:
-    assert recording.without_keys(lines, width) == lines
+    assert without_keys(lines, width) == lines
 
 
 def test_a_recording_that_fails_half_way_leaves_nothing(
