@@ -9,7 +9,7 @@ from msgspec import structs
 
 from perdure.agents import roster
 from perdure.daemon.known_servers import FOLLOW_UPS, Known
-from perdure.daemon.seeing import Occupant, Tenant, at_prompt, by_title, claim_of, may_be_an_agent, on_screen, told
+from perdure.daemon.seeing import Occupant, Tenant, at_prompt, by_title, looked_again, may_be_an_agent, on_screen, told
 from perdure.daemon.world import World
 from perdure.live.advance import same_title
 from perdure.live.pace import LINES_GAP, TITLED_GAP, Pace
@@ -232,10 +232,14 @@ class Glances:
             if run is None or run.is_over or tenant is None:
                 continue
             self._claimed_at[id] = at
-            now = claim_of(structs.replace(tenant, seen=structs.replace(tenant.seen, title=run.title)))
-            if now != tenant.claim:
-                self._tenants[id] = structs.replace(tenant, claim=now)
-                self._suspect(run, ())
+            again, certain = looked_again(structs.replace(tenant, seen=structs.replace(tenant.seen, title=run.title)))
+            if again.claim == tenant.claim:
+                continue
+            self._tenants[id] = structs.replace(tenant, claim=again.claim)
+            if certain is not None and run.program is not None and run.program.pid == tenant.seen.process.pid:
+                # At once: a look at the whole server takes its time, and says no more about this.
+                self.supervisor.went_on(id, certain, self._world.now())
+            self._suspect(run, ())
 
     def _see_shells_again(self, at: float) -> None:
         for id, times in list(self._shells_at.items()):

@@ -11,11 +11,13 @@ from msgspec import Struct, structs
 from perdure.agents import Roster
 from perdure.agents.generic import is_shell, is_waiting_shell
 from perdure.host.processes import Entry, children_of, read_entry, read_words
+from perdure.model.identity import Identity
 from perdure.model.observation import Reading, Source
 from perdure.model.run import Confidence, Program, Reason, RunState
 from perdure.model.screen import Screen
 from perdure.ports import AgentAdapter, HostView, ShowsState, TellsState
-from perdure.snapshots.identify import Seen
+from perdure.snapshots.identify import Seen, kept
+from perdure.snapshots.remember import stands_alone
 
 _HIGH, _MEDIUM = 0.85, 0.6
 #: How many shells deep it is looked for what runs.
@@ -86,22 +88,28 @@ def by_title(tenant: Tenant, title: str, now: datetime) -> Reading | None:
     return reading if reading.state is RunState.BUSY else None
 
 
-def claim_of(tenant: Tenant) -> tuple[str | None, bool]:
-    """Return the conversation the agent would be taken to be in now, and whether that would be certain."""
+def looked_again(tenant: Tenant) -> tuple[Tenant, Identity | None]:
+    """Return the tenant with the conversation it would be taken to be in now, and what it is in if that is beyond doubt.
+
+    An adapter that breaks has said nothing.
+    """
     if tenant.view is None:
-        return tenant.claim
+        return tenant, None
     try:
         best = next(iter(tenant.adapter.identify(tenant.seen, tenant.view)), None)
     except Exception:
-        return tenant.claim
-    return (None, False) if best is None else (best.conversation, best.certain)
+        return tenant, None
+    claim = (None, False) if best is None else (best.conversation, best.certain)
+    certain = kept(best) if best is not None and stands_alone(best) else None
+    return structs.replace(tenant, claim=claim), certain
 
 
 def settled(tenant: Tenant, before: Tenant | None) -> Tenant:
     """Return who was found by a whole look, with what will tell that they went on."""
     if before is not None and before.seen.process.pid == tenant.seen.process.pid:
         tenant = structs.replace(tenant, claim=before.claim)
-    return structs.replace(tenant, claim=claim_of(tenant), paths=telling(tenant))
+    again, _ = looked_again(tenant)
+    return structs.replace(again, paths=telling(tenant))
 
 
 class Occupant(NamedTuple):

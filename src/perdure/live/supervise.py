@@ -14,6 +14,7 @@ from perdure.live.lifetimes import begun, remembered, returned
 from perdure.live.recognise import Found, found_in, recognise
 from perdure.live.weigh import Track
 from perdure.model.event import Event, EventKind
+from perdure.model.identity import Identity
 from perdure.model.observation import Ended, Ending, Identified, Observation, Passed, Sighted
 from perdure.model.run import Health, Run
 from perdure.model.server import ServerProcess
@@ -166,6 +167,17 @@ class Supervisor:
             if self._panes.get((after.run.server.key, after.run.pane)) == id:
                 del self._panes[after.run.server.key, after.run.pane]
 
+    def went_on(self, id: str, identity: Identity, now: datetime) -> None:
+        """Take in that the agent of a run is in another conversation beyond doubt.
+
+        Where another run is in it too, only a look at both tells whose it is, and nothing changes before that.
+        """
+        track, wanted = self._tracks.get(id), _whose(identity)
+        if track is None or any(_whose(run.identity) == wanted for run in self.runs if run.id != id):
+            return
+        program, launchers = track.run.program, track.launchers
+        self.observe(id, Identified(identity=identity, program=program, launchers=launchers), now)
+
     def detach(self, id: str, now: datetime) -> Run:
         """Follow a run no longer, and do not take up its pane again as long as that is there."""
         over, event = detached(self._tracks.pop(id).run, now)
@@ -305,3 +317,7 @@ class Supervisor:
     def _index(self) -> None:
         self._times = {id: known for id, known in self._times.items() if id in self._tracks}
         self._panes = {(track.run.server.key, track.run.pane): id for id, track in self._tracks.items()}
+
+
+def _whose(identity: Identity | None) -> tuple[str, str | None, str | None] | None:
+    return None if identity is None else (identity.agent, identity.profile, identity.conversation)

@@ -246,7 +246,7 @@ def _identified(capture: Capture, candidates: dict[str, _Candidate], host: HostV
             program = program_of(details[pane.id].processes)
             panes.append(msgspec.structs.replace(pane, program=program) if program else pane)
             continue
-        identity = _kept(each.claim)
+        identity = kept(each.claim)
         panes.append(msgspec.structs.replace(pane, program=_launched(each.seen.process, pane), identity=identity))
         details[pane.id] = _described(details[pane.id], each, host, capture.taken_at)
     return with_panes(capture, panes, details)
@@ -256,8 +256,8 @@ def _launched(process: Process, pane: Pane) -> Command:
     return Command(argv=process.argv, cwd=process.cwd or pane.cwd, environ=process.environ)
 
 
-def _kept(claim: Identity) -> Identity:
-    """Return the claim without what was only for weighing it."""
+def kept(claim: Identity) -> Identity:
+    """Return a claim as it is kept: without what was only for weighing it."""
     return msgspec.structs.replace(claim, because=(), written_at=None, left=(), perhaps_left=())
 
 
@@ -267,7 +267,7 @@ def _described(details: PaneDetails, each: _Candidate, host: HostView, now: date
     except Exception:
         _complain(f"the conversation in pane {each.seen.pane} could not be described")
         described = None
-    memory = Memory(identity=_kept(each.claim), at=now) if each.claim is each.sure else each.memory
+    memory = Memory(identity=kept(each.claim), at=now) if each.claim is each.sure else each.memory
     return msgspec.structs.replace(
         details,
         agent=described,

@@ -111,6 +111,14 @@ def doubted(snapshot: Snapshot | None) -> dict[tuple[Key, str], datetime]:
     }
 
 
+def stands_alone(claim: Identity) -> bool:
+    """Say whether nothing that is remembered, and nothing that is found in other panes, can make a claim doubtful.
+
+    Unless another is in the same conversation.
+    """
+    return is_sure(claim) and claim.evidence not in PAST and claim.evidence is not Evidence.TITLE
+
+
 def is_doubtful_still(claim: Identity, since: datetime) -> bool:
     """Say whether a claim rests on nothing newer than what was doubted at that time."""
     if claim.evidence not in PAST:

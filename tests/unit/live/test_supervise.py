@@ -236,6 +236,34 @@ def test_what_ended_long_ago_is_forgotten_once_it_is_written_down() -> None:
     assert supervisor.get("r1") is None
 
 
+def _two_agents() -> Supervisor:
+    """Two agents in two conversations, as a look has found them."""
+    supervisor = Supervisor()
+    panes = [a_pane(n, identity=an_identity(conversation=f"c{n}")) for n in (0, 1)]
+    supervisor.discover([_capture(*panes)], Ids(), NOON, reason="startup_discovery")
+    supervisor.recorded(supervisor.batch())
+    return supervisor
+
+
+def test_an_agent_that_went_on_is_told_once_and_the_look_that_follows_has_nothing_to_add() -> None:
+    supervisor = _two_agents()
+    supervisor.went_on("r1", an_identity(conversation="new"), at(1))
+    (event,) = supervisor.batch().events
+    assert (event.kind, event.run) == (EventKind.IDENTITY_CHANGED, "r1")
+    assert (event.data["conversation"], event.data["was"]) == ("new", "c0")
+    supervisor.recorded(supervisor.batch())
+    panes = [a_pane(n, identity=an_identity(conversation=c)) for n, c in enumerate(("new", "c1"))]
+    supervisor.discover([_capture(*panes)], Ids(), at(2), reason="any")
+    assert not supervisor.batch().events
+
+
+def test_what_another_run_is_in_is_nobody_elses_before_both_are_looked_at() -> None:
+    supervisor = _two_agents()
+    supervisor.went_on("r1", an_identity(conversation="c1"), at(1))
+    supervisor.went_on("unknown", an_identity(conversation="c2"), at(1))
+    assert not supervisor.batch()
+
+
 def _beginning(*panes: Pane, processes: Sequence[Process] = (), pid: int = 300) -> Capture:
     """A capture that was taken before the first process of its panes was there to be seen."""
     capture = _capture(*panes, pid=pid)

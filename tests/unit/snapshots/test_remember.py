@@ -10,7 +10,7 @@ import pytest
 from perdure.model.identity import Evidence, Identity
 from perdure.model.process import Process
 from perdure.model.snapshot import Snapshot
-from perdure.snapshots.remember import Memory, held_elsewhere, is_sure, key_of, memories, remembered
+from perdure.snapshots.remember import Memory, held_elsewhere, is_sure, key_of, memories, remembered, stands_alone
 from tests.builders import a_capture, a_pane, a_process, a_snapshot, an_identity, at
 
 SHELL = a_process(10, argv=("bash",))
@@ -125,3 +125,9 @@ def test_agents_elsewhere_hold_what_they_certainly_hold_while_they_run() -> None
     assert (held.identity, held.started_at) == (sure, AGENT.started_at)
     assert held_elsewhere([saved(sure)], lambda pid, ticks: False) == []
     assert held_elsewhere([saved(a_guess("A"))], lambda pid, ticks: True) == []
+
+
+@pytest.mark.parametrize("evidence", list(Evidence))
+def test_only_what_is_kept_at_this_moment_stands_without_a_look_at_the_others(evidence: Evidence) -> None:
+    assert stands_alone(an_identity(evidence=evidence)) is (evidence in (Evidence.REGISTRY, Evidence.OPEN_FILE))
+    assert not stands_alone(an_identity(evidence=evidence, certain=False))
