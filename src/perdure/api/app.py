@@ -12,7 +12,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.types import ControllerRouterHandler
 
 from perdure import __version__
-from perdure.api import health, runs
+from perdure.api import health, resources, runs
 from perdure.api.caller import Caller
 from perdure.api.errors import on_failure
 from perdure.api.replies import Reply
@@ -22,6 +22,7 @@ from perdure.api.world import ApiWorld
 ROUTES: tuple[ControllerRouterHandler, ...] = (
     *health.ROUTES,
     *runs.ROUTES,
+    *resources.ROUTES,
 )
 #: The most of a body that is read, in bytes.
 LARGEST_BODY = 1 << 20

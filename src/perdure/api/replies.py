@@ -55,7 +55,7 @@ def page_of(items: Sequence[T], *, limit: int, cursor: str | None) -> Page[T]:
     )
 
 
-def cursor_of(value: int | str) -> str:
+def cursor_of(value: object) -> str:
     """Return something to go on from as a cursor, which callers only hand back."""
     return urlsafe_b64encode(msgspec.json.encode(value)).decode().rstrip("=")
 

@@ -62,6 +62,15 @@ class Mirrored(Struct, frozen=True, kw_only=True):
     failures: tuple[str, ...] = ()
 
 
+def mirror_in(directory: str, store: ChatStore, keys: ChatKeysConfig, *, state_dir: str) -> Mirror:
+    """Return the mirror of a store. Raises `UsageError` for the directory everything else is kept in."""
+    if os.path.realpath(directory) == os.path.realpath(state_dir):
+        raise errors.UsageError(
+            f"The mirror needs a directory of its own, and {directory} is where perdure keeps its state."
+        )
+    return Mirror(store, directory, keys)
+
+
 class Mirror:
     """A directory that follows a store."""
 

@@ -138,14 +138,19 @@ def turn_row(turn: Turn) -> Turn:
     return msgspec.convert(redact_data(msgspec.to_builtins(turn)), Turn)
 
 
-def last_turns(store: ChatStore, id: str, count: int, *, hidden: bool) -> tuple[Turn, ...]:
-    """Return the last turns of a chat, so many where there are so many, without reading all that come before."""
+def last_turns(store: ChatStore, id: str, count: int, *, hidden: bool, before: int | None = None) -> tuple[Turn, ...]:
+    """Return the last turns of a chat, or the last before a position, so many where there are so many.
+
+    All that come before them are not read.
+    """
     end = store.load_turns(id, start=_BEHIND, limit=1).next
+    end = end if before is None else min(end, before)
     back = count
     while True:
         # Positions that were taken back count too: it may have to be gone back further.
         start = max(1, end - back)
-        turns = store.load_turns(id, start=start, hidden=hidden).turns
+        loaded = store.load_turns(id, start=start, limit=max(0, end - start), hidden=hidden).turns
+        turns = tuple(turn for turn in loaded if turn.position < end)
         if len(turns) >= count or start == 1:
             return turns[-count:]
         back *= 4

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
-from perdure.chats.mirror import Mirror, Mirrored
+from perdure.chats.mirror import Mirror, Mirrored, mirror_in
 from perdure.cli._setup import Setup, path_argument, with_setup
 from perdure.cli.render import counted, print_json, printable
 from perdure.errors import PerdureError, UsageError
@@ -51,9 +50,7 @@ def follow_in_mirror(setup: Setup, *, everything: bool = False) -> None:
 
 
 def _mirror(setup: Setup, directory: str) -> Mirror:
-    if os.path.realpath(directory) == os.path.realpath(setup.state_dir):
-        raise UsageError(f"The mirror needs a directory of its own, and {directory} is where perdure keeps its state.")
-    return Mirror(setup.readable.chats, directory, setup.config.chats.keys)
+    return mirror_in(directory, setup.readable.chats, setup.config.chats.keys, state_dir=setup.state_dir)
 
 
 def _say_failures(done: Mirrored) -> None:

@@ -1,0 +1,14 @@
+"""The routes about what is kept and what is to be done, apart from runs."""
+
+from __future__ import annotations
+
+from litestar.types import ControllerRouterHandler
+
+from perdure.api import chats, events, jobs, snapshots
+
+ROUTES: tuple[ControllerRouterHandler, ...] = (
+    *snapshots.ROUTES,
+    *chats.ROUTES,
+    *jobs.ROUTES,
+    *events.ROUTES,
+)
