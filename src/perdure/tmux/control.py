@@ -286,7 +286,7 @@ def _start(
     for option in (("destroy-unattached", "off"), ("detach-on-destroy", "on")):
         command += [";", "set-option", "-t", f"={name}:", *option]
     command += [";", "set-option", "-w", "-t", f"={name}:", "remain-on-exit", "off"]
-    via, first = _ending_with_us()
+    via, first = ending_with_us()
     return run.spawn(
         [*address, *command],
         owner=owner,
@@ -299,7 +299,7 @@ def _start(
     )
 
 
-def _ending_with_us() -> tuple[Sequence[str], Callable[[], None] | None]:
+def ending_with_us() -> tuple[Sequence[str], Callable[[], None] | None]:
     """Return what lets a child be told to end when we do: words before its own, or what it has to call first.
 
     A client that nobody reads from any more would stay for ever, and keep its server from ending: the socket could not

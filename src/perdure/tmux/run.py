@@ -112,7 +112,7 @@ def start(
     process = spawn(
         ["-S", socket, *command],
         owner=owner,
-        environ=_environment(os.environ if environ is None else environ),
+        environ=passed_on(os.environ if environ is None else environ),
         stdin=subprocess.PIPE if script else subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
@@ -199,5 +199,6 @@ def _settle(waiting: set[Client], open_pipes: Mapping[Client, int], selector: se
     return settled
 
 
-def _environment(ours: Mapping[str, str]) -> dict[str, str]:
+def passed_on(ours: Mapping[str, str]) -> dict[str, str]:
+    """Return what a tmux client needs of our environment, and is given."""
     return {name: ours[name] for name in _PASSED_ON if name in ours}

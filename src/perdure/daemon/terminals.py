@@ -1,0 +1,118 @@
+"""Watching panes: who wants to see one is given a viewer, and tmux a client for each session that has viewers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Coroutine
+
+from perdure.daemon.viewing import PaneWatch, SessionWatch, Viewer
+from perdure.errors import NotFound, PerdureError, Refused
+from perdure.model.run import Run
+from perdure.model.user import User
+from perdure.tmux.act import Spot
+from perdure.tmux.attached import Attached, Whereabouts, attach, locate
+
+log = logging.getLogger(__name__)
+
+#: How long clients may take to leave when everything ends, in seconds.
+LEAVING = 4.0
+
+_Key = tuple[str, int, str]
+
+
+class Terminals:
+    """Everybody who watches a pane. All of it belongs to one event loop; to be closed there."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[_Key, SessionWatch] = {}
+        self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._leaving: set[Attached] = set()
+        self._is_closed = False
+
+    def __len__(self) -> int:
+        """Return how many clients are attached."""
+        return len(self._sessions)
+
+    async def open(self, run: Run, owner: User) -> Viewer:
+        """Return a viewer of the pane a run is in. Raises NotFound, Refused and Unanswered."""
+        if run.process is None or run.is_over:
+            raise NotFound(f"The pane of {run.id} is not there any more.")
+        return await self.view(Spot(run.server.socket, owner, run.pane, run.process.pid))
+
+    async def close(self) -> None:
+        """Let every viewer know that it is over, and have every client leave."""
+        self._is_closed = True
+        for task in self._tasks:
+            task.cancel()
+        for session in list(self._sessions.values()):
+            for pane in list(session.panes.values()):
+                pane.close("the daemon ends")
+                for viewer in list(pane.viewers):
+                    viewer.close()
+        if self._leaving:
+            gone = [asyncio.get_running_loop().create_task(client.gone()) for client in self._leaving]
+            await asyncio.wait(gone, timeout=LEAVING)
+            for each in gone:
+                each.cancel()
+
+    def find_again(self, pane: PaneWatch, *, is_unwanted: bool = False) -> None:
+        """See `viewing.Home`."""
+        pane.session.panes.pop(pane.id, None)
+        self._aside(self._find_again(pane, is_unwanted))
+
+    def is_deserted(self, session: SessionWatch) -> None:
+        """See `viewing.Home`."""
+        for key in [key for key, each in self._sessions.items() if each is session]:
+            del self._sessions[key]
+        self._leaving.add(session.client)
+        self._aside(self._see_off(session.client))
+
+    async def _see_off(self, client: Attached) -> None:
+        await client.gone()
+        self._leaving.discard(client)
+
+    def _aside(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def view(self, spot: Spot) -> Viewer:
+        """Return a viewer of a pane. Raises NotFound, Refused and Unanswered."""
+        async with self._doors[spot.socket]:
+            session = await self._session(spot)
+            return Viewer(session.pane(spot.pane))
+
+    async def _session(self, spot: Spot) -> SessionWatch:
+        where: Whereabouts = await asyncio.get_running_loop().run_in_executor(None, locate, spot)
+        if where.is_fleeting:
+            raise Refused("Its session ends when nobody is attached to it (destroy-unattached), so nobody attaches.")
+        key = (spot.socket, where.server, where.session)
+        if key in self._sessions:
+            return self._sessions[key]
+        session = SessionWatch(self, spot, where.session)
+        session.begin(await attach(spot._replace(server=where.server), where.session, session.hear, session.ended))
+        self._sessions[key] = session
+        return session
+
+    async def _find_again(self, lost: PaneWatch, is_unwanted: bool) -> None:
+        before, spot = lost.session, lost.session.spot._replace(pane=lost.id)
+        try:
+            if is_unwanted:
+                await asyncio.get_running_loop().run_in_executor(None, locate, spot)
+                raise Refused("somebody detaches whoever watches it.")
+            async with self._doors[spot.socket]:
+                session = await self._session(spot)
+                if session is not before:
+                    session.inherit(before)
+                pane = session.pane(lost.id)
+                for viewer in list(lost.viewers):
+                    viewer.move(pane)
+                session.has_left(pane)
+        except NotFound:
+            lost.close("its pane is not there any more")
+        except PerdureError as error:
+            lost.close(error.message.rstrip("."))
+        before.leave_if_deserted()
