@@ -103,7 +103,7 @@ def watching(server: Server, sandbox: Sandbox) -> Iterator[Watcher]:
     """Run a daemon with a state directory of its own, and end it, whatever happens meanwhile."""
     state = sandbox.directory("state")
     process = subprocess.Popen(
-        [perdure(), "up", "--json"],
+        [perdure(), "up", "--json", "--port", "0"],
         env={**server.environ, "PERDURE_STATE_DIR": state},
         cwd="/",
         stdin=subprocess.DEVNULL,

@@ -54,6 +54,8 @@ def private_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateHome]:
     monkeypatch.setenv("HOME", places.home)
     monkeypatch.setenv("TMUX_TMPDIR", places.sockets)
     monkeypatch.setenv("PERDURE_STATE_DIR", places.state)
+    # A daemon of a test is asked over HTTP where the test says so, by --port 0: all of them share the machine's ports.
+    monkeypatch.setenv("PERDURE_PORT", "off")
     monkeypatch.setenv("LANG", "C.UTF-8")
     # A pane's shell: with an empty home, others start by asking a new user questions.
     monkeypatch.setenv("SHELL", "/bin/sh")

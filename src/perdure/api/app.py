@@ -12,7 +12,8 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.types import ControllerRouterHandler
 
 from perdure import __version__
-from perdure.api import health, resources, runs
+from perdure.api import health, login, resources, runs
+from perdure.api.admission import LARGEST_BODY
 from perdure.api.caller import Caller
 from perdure.api.errors import on_failure
 from perdure.api.replies import Reply
@@ -21,11 +22,10 @@ from perdure.api.world import ApiWorld
 #: Every route there is; each module brings its own. What they are handed: `asking`.
 ROUTES: tuple[ControllerRouterHandler, ...] = (
     *health.ROUTES,
+    *login.ROUTES,
     *runs.ROUTES,
     *resources.ROUTES,
 )
-#: The most of a body that is read, in bytes.
-LARGEST_BODY = 1 << 20
 
 
 def build_app(world: ApiWorld, *, routes: Sequence[ControllerRouterHandler] = ROUTES) -> Litestar:

@@ -36,10 +36,34 @@ class ScreenChanged(PerdureError):
     http_status = 409
 
 
-class Unauthorised(PerdureError):
-    """A token is needed; `perdure open` or `perdure token new` gives one."""
+class Unauthorized(PerdureError):
+    """A token is needed; `perdure open` logs a browser in, `perdure token new` is for programs."""
 
     http_status = 401
+
+
+class WrongHost(PerdureError):
+    """Nobody of this name is here; `[api] hosts` in the configuration adds names."""
+
+    http_status = 403
+
+
+class WrongOrigin(PerdureError):
+    """Another page asked for this; only the daemon's own may."""
+
+    http_status = 403
+
+
+class ReadOnly(PerdureError):
+    """This token is only for looking."""
+
+    http_status = 403
+
+
+class BadPath(PerdureError):
+    """No path here is written like this."""
+
+    http_status = 400
 
 
 class TooMany(PerdureError):

@@ -10,16 +10,21 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from threading import Lock
 from typing import TypeVar
 
 from msgspec import Struct
 
 from perdure.api.caller import Caller
+from perdure.api.keys import Keys
+from perdure.api.logs import Logs
+from perdure.api.vault import Vault
 from perdure.daemon.answers import Answers
 from perdure.daemon.current import Current
 from perdure.daemon.daemon import Daemon
 from perdure.errors import RunNotFound
 from perdure.host.child import run_aside
+from perdure.host.clock import ticking
 from perdure.host.run import Ran
 from perdure.jobs.service import Jobs
 from perdure.live.feed import Feed
@@ -61,11 +66,16 @@ class ApiWorld:
 
     def __init__(self, daemon: Daemon, answers: Answers, ground: Ground) -> None:
         self.daemon = daemon
+        #: Who is let in, by what.
+        self.keys = Keys(Vault(ground.state_dir, ground.me), now=ground.now, ticking=ticking)
+        #: Who asked for what, and, by `logs.audit`, who did what: whatever changes something says so there.
+        self.logs = Logs(ground.state_dir, ground.now)
         #: What the daemon does for those who ask over its own socket, by who they are.
         self.answers = answers
         self.ground = ground
         self._readers = ThreadPoolExecutor(max_workers=READERS, thread_name_prefix="api-read")
         self._doers = ThreadPoolExecutor(max_workers=DOERS, thread_name_prefix="api-do")
+        self._opening = Lock()
         self._store: Store | None = None
 
     @property
@@ -125,9 +135,10 @@ class ApiWorld:
 
     def store(self) -> Store:
         """Return the store, for a thread of `read` or `do`; several may use it at once. Raises `StoreUnusable`."""
-        if self._store is None:
-            self._store = self.ground.open_store()
-        return self._store
+        with self._opening:
+            if self._store is None:
+                self._store = self.ground.open_store()
+            return self._store
 
     def jobs(self) -> Jobs:
         """Return the jobs of our own user, for a thread of `read` or `do`."""
@@ -143,3 +154,4 @@ class ApiWorld:
             pool.shutdown(wait=False, cancel_futures=True)
         if self._store is not None:
             self._store.close()
+        self.logs.close()

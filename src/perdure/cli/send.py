@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 
 import msgspec
@@ -17,9 +17,9 @@ from perdure.cli.aim import Aim, aim, look_around, place_of, recipient
 from perdure.cli.render import print_json, printable
 from perdure.daemon import protocol
 from perdure.daemon.call import call
-from perdure.errors import PerdureError, Refused, UsageError
-from perdure.host.clock import now, pause, ticking
-from perdure.host.lock import held
+from perdure.errors import PerdureError, UsageError
+from perdure.host.clock import now, pause
+from perdure.host.lock import held_within
 from perdure.live.deliver import Delivery, Result, deliver
 from perdure.live.typed import LONGEST, Message, message
 from perdure.model.digest import digest_of
@@ -102,16 +102,7 @@ def _alone(setup: Setup, spot: Spot, timeout: float) -> Iterator[None]:
     private_directory(setup.state_dir)
     number = int(digest_of(f"{spot.socket} {spot.pane}".encode())[:8], 16) % _LOCKS
     path = os.path.join(setup.state_dir, f"send-{number}.lock")
-    until = ticking() + timeout
-    with ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(held(path, "send"))
-                break
-            except Refused:
-                if ticking() >= until:
-                    raise
-                pause(0.05)
+    with held_within(path, "send", timeout):
         yield
 
 

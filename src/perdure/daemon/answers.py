@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
 from perdure import __version__
@@ -10,11 +10,13 @@ from perdure.daemon import protocol
 from perdure.daemon.awaiting import await_state
 from perdure.daemon.daemon import Daemon
 from perdure.daemon.rounds import Rounds
-from perdure.errors import RunNotFound, UsageError
-from perdure.live.whose import is_run_of
+from perdure.errors import NotFound, Refused, RunNotFound, UsageError
+from perdure.host.users import user_by_name, user_by_uid
+from perdure.live.whose import ROOT, is_run_of
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.observation import Told, Watched
 from perdure.model.run import Run
+from perdure.model.user import User
 
 
 class Answers:
@@ -23,6 +25,8 @@ class Answers:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self._began_at = daemon.rounds.world.now()
+        #: Makes an address that logs a browser in as a user; raises why that cannot be.
+        self.log_in: Callable[[User], str] = _nobody_listens
 
     async def answer(self, request: protocol.AnyRequest, uid: int) -> Any:
         """Return what is asked for. Raises `PerdureError`."""
@@ -43,6 +47,8 @@ class Answers:
                 return await self._daemon.in_order(lambda rounds: _detach(rounds, request.run, uid))
             case protocol.Save():
                 return await self._daemon.in_order(lambda rounds: rounds.save())
+            case protocol.AskLogin():
+                return {"url": self.log_in(_user_meant(request.user, uid))}
             case protocol.Reload():
                 await self._daemon.in_order(lambda rounds: rounds.reload())
                 return {}
@@ -71,6 +77,20 @@ class Answers:
             return await self._daemon.in_order(lambda rounds: _run(rounds, request.run, uid))
 
         return await await_state(self._daemon.feed, find, request.run, request.until, request.timeout)
+
+
+def _nobody_listens(user: User) -> str:
+    raise NotFound("This daemon is not asked over HTTP: it was begun with --no-api, or nobody could listen.")
+
+
+def _user_meant(name: str | None, uid: int) -> User:
+    """Return as whom somebody wants to log in: as themselves, unless they are root."""
+    user = user_by_uid(uid) if name is None else user_by_name(name)
+    if user is None:
+        raise NotFound(f"There is no user {name or uid}.")
+    if user.uid != uid and uid != ROOT:
+        raise Refused("Only root may log in as somebody else.")
+    return user
 
 
 def _runs(rounds: Rounds, uid: int, *, over: bool) -> list[Run]:

@@ -97,11 +97,17 @@ class Save(Request, frozen=True, kw_only=True, tag="save"):
     """Save every server now."""
 
 
+class AskLogin(Request, frozen=True, kw_only=True, tag="login"):
+    """Make an address that logs a browser in, once: as whoever asks, or, for root, as `user`. The answer has its `url`."""
+
+    user: str | None = None
+
+
 class Reload(Request, frozen=True, kw_only=True, tag="reload"):
     """Read the configuration again."""
 
 
-AnyRequest = AskStatus | AskRuns | AskRun | Wait | MarkSeen | MarkTold | Detach | Events | Save | Reload
+AnyRequest = AskStatus | AskRuns | AskRun | Wait | MarkSeen | MarkTold | Detach | Events | Save | AskLogin | Reload
 
 
 class Failure(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from perdure.host.config_jobs import read_jobs
 from perdure.host.config_thoughts import mistakes_in_thoughts
 from perdure.host.config_words import sentence, shown
 from perdure.model.agent import AgentSpec
-from perdure.model.config import Config, RestoreConfig
+from perdure.model.config import ApiConfig, Config, RestoreConfig
 
 _Kind = TypeVar("_Kind")
 _CENTURY = 36525
@@ -102,6 +102,8 @@ def _checked(config: Config, path: str) -> Config:
         raise ConfigError(f"The configuration {path} is wrong: retention must be from 0 to 100 years.")
     if wrong := list(_mistakes_in_restore(config.restore)):
         raise ConfigError("\n".join(f"The configuration {path} is wrong: restore.{each}." for each in wrong))
+    if wrong := list(_mistakes_in_api(config.api)):
+        raise ConfigError("\n".join(f"The configuration {path} is wrong: api.{each}." for each in wrong))
     if wrong := list(mistakes_in_thoughts(config.thoughts)):
         raise ConfigError("\n".join(f"The configuration {path} is wrong: thoughts.{each}." for each in wrong))
     for zone in {config.zone, config.chats.zone or config.zone} - {"UTC"}:
@@ -131,6 +133,18 @@ def _mistakes_in_restore(restore: RestoreConfig) -> Iterator[str]:
         yield "tmux_persist_flags has a flag that is empty or cannot be an argument"
 
 
+def _mistakes_in_api(api: ApiConfig) -> Iterator[str]:
+    if not 0 <= api.port <= 65535:
+        yield "port must be from 0 to 65535"
+    if not api.host or not api.host.isascii() or not api.host.isprintable():
+        yield f"host is {shown(api.host)}, which is no address"
+    for name in api.hosts:
+        if not name or not name.isascii() or not name.isprintable() or "/" in name or " " in name:
+            yield f"hosts has {shown(name)}, which is no name of a machine"
+    if bool(api.tls_cert) != bool(api.tls_key):
+        yield "tls_cert and tls_key are needed together"
+
+
 def _at_home(config: Config, home: str, path: str) -> Config:
     """Return the configuration with every path in it absolute: a relative one would depend on who runs us where."""
 
@@ -144,6 +158,12 @@ def _at_home(config: Config, home: str, path: str) -> Config:
     sockets = tuple(absolute("tmux.sockets", socket) for socket in config.tmux.sockets)
     states = tuple(absolute("export.tmux_state", state) for state in config.export.tmux_state)
     persist = absolute("export.tmux_persist_dir", config.export.tmux_persist_dir)
+    api = replace(
+        config.api,
+        unix_socket=config.api.unix_socket and absolute("api.unix_socket", config.api.unix_socket),
+        tls_cert=config.api.tls_cert and absolute("api.tls_cert", config.api.tls_cert),
+        tls_key=config.api.tls_key and absolute("api.tls_key", config.api.tls_key),
+    )
     legacy = config.chats.legacy_dir and absolute("chats.legacy_dir", config.chats.legacy_dir)
     return replace(
         config,
@@ -151,6 +171,7 @@ def _at_home(config: Config, home: str, path: str) -> Config:
         tmux=replace(config.tmux, sockets=sockets),
         export=replace(config.export, tmux_state=states, tmux_persist_dir=persist),
         chats=replace(config.chats, legacy_dir=legacy),
+        api=api,
     )
 
 

@@ -6,9 +6,10 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from perdure.errors import Refused
+from perdure.host.clock import pause, ticking
 from perdure.model.text import encode
 
 #: O_NOFOLLOW and O_NONBLOCK: the file may lie in somebody else's directory, and be a link or a fifo there.
@@ -30,6 +31,22 @@ def held(path: str, work: str) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def held_within(path: str, work: str, timeout: float) -> Iterator[None]:
+    """Hold the file as `held` does, once whoever else holds it has let go. Raises `Refused` when that takes too long."""
+    until = ticking() + timeout
+    with ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(held(path, work))
+                break
+            except Refused:
+                if ticking() >= until:
+                    raise
+                pause(0.02)
+        yield
 
 
 def _opened(path: str) -> int:

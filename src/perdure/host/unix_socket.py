@@ -32,13 +32,39 @@ def listening(path: str, work: str) -> Iterator[socket.socket]:
     except OSError as error:
         raise PerdureError(f"{os.path.dirname(path)} cannot be made: {error.strerror or error}.") from error
     with held(f"{path}.lock", work):
-        listener = _bound(path)
+        listener = bound(path)
         try:
             yield listener
         finally:
             listener.close()
             with suppress(OSError):
                 os.unlink(encode(path))
+
+
+def bound(path: str) -> socket.socket:
+    """Return a socket that listens at `path`, for the owner alone, in the place of whatever is there; it does not block."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # Under another name first: whoever connects meanwhile finds the old one or the new one, never one that is half made.
+    fresh = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}")
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(encode(fresh))
+        # Before it has a name where that is enough, so that no moment of it is open to others.
+        with suppress(OSError):
+            os.fchmod(listener.fileno(), 0o600)
+        with _address(fresh) as address:
+            listener.bind(address)
+        os.chmod(encode(fresh), 0o600)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+        os.rename(encode(fresh), encode(path))
+    except OSError as error:
+        listener.close()
+        raise PerdureError(f"Nobody can listen at {path}: {error.strerror or error}.") from error
+    except BaseException:
+        listener.close()
+        raise
+    return listener
 
 
 def connected(path: str, *, timeout: float | None) -> socket.socket:
@@ -65,31 +91,6 @@ def peer_uid(connection: socket.socket) -> int | None:
     except (OSError, AttributeError, struct.error):
         return None
     return int(uid)
-
-
-def _bound(path: str) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # Under another name first: whoever connects meanwhile finds the old one or the new one, never one that is half made.
-    fresh = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}")
-    try:
-        with suppress(FileNotFoundError):
-            os.unlink(encode(fresh))
-        # Before it has a name where that is enough, so that no moment of it is open to others.
-        with suppress(OSError):
-            os.fchmod(listener.fileno(), 0o600)
-        with _address(fresh) as address:
-            listener.bind(address)
-        os.chmod(encode(fresh), 0o600)
-        listener.listen(_BACKLOG)
-        listener.setblocking(False)
-        os.rename(encode(fresh), encode(path))
-    except OSError as error:
-        listener.close()
-        raise PerdureError(f"Nobody can listen at {path}: {error.strerror or error}.") from error
-    except BaseException:
-        listener.close()
-        raise
-    return listener
 
 
 @contextmanager

@@ -79,6 +79,26 @@ class LiveConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     restore: bool = False
 
 
+class ApiConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where `perdure up` is asked over HTTP, and by what name."""
+
+    enabled: bool = True
+    host: str = "127.0.0.1"
+    #: 0: any that is free.
+    port: int = 7717
+    #: A Unix socket in place of host and port.
+    unix_socket: str = ""
+    #: Whether the daemon goes on without where nobody can listen.
+    optional: bool = False
+    #: Names besides those of the loopback by which browsers may ask for it.
+    hosts: tuple[str, ...] = ()
+    #: Files with a certificate and its key.
+    tls_cert: str = ""
+    tls_key: str = ""
+    #: Whether it may be reached from elsewhere without TLS.
+    insecure_bind: bool = False
+
+
 class ThoughtsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether and by whom it is said in a line what each run is doing."""
 
@@ -197,6 +217,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     restore: RestoreConfig = RestoreConfig()
     thoughts: ThoughtsConfig = ThoughtsConfig()
     live: LiveConfig = LiveConfig()
+    api: ApiConfig = ApiConfig()
     chats: ChatsConfig = ChatsConfig()
     jobs: JobsConfig = JobsConfig()
     #: Agents besides those that come with the program, by name.

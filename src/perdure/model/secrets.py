@@ -38,7 +38,7 @@ _VALUES = re.compile(
     r"|(?:gsk_|xai-|pplx-|csk-|fw_|r8_|lin_api_)[A-Za-z0-9]{20,}|d(?:o[opr]_v1_|api)[0-9a-f]{32,}"
     r"|(?:nvapi-|ya29\.|GOCSPX-|pypi-Ag|dckr_pat_|hv[bs]\.|tskey-|xapp-\d-)[\w-]{16,}"
     r"|SG\.[\w-]{16,}\.[\w-]{16,}|whsec_[A-Za-z0-9+/=]{16,}|shp(?:at|ca|pa|ss)_[0-9A-Fa-f]{32,}"
-    r"|AGE-SECRET-KEY-[A-Z0-9-]{20,}|\d{8,10}:[\w-]{35}(?![\w-])"
+    r"|AGE-SECRET-KEY-[A-Z0-9-]{20,}|pdr_[\w-]{40,}|\d{8,10}:[\w-]{35}(?![\w-])"
     r"|hooks\.slack\.com/(?:services|workflows|triggers)/[\w/]{16,}"
     r"|(?<!-)eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
     r")|-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)"

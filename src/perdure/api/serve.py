@@ -1,0 +1,112 @@
+"""HTTP and WebSocket in the daemon's own loop, until the daemon ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from perdure.api.admission import LARGEST_BODY
+from perdure.api.app import build_app
+from perdure.api.binding import Listening
+from perdure.api.guard import Guard
+from perdure.api.world import ApiWorld
+from perdure.errors import UsageError
+from perdure.host.clock import ticking
+from perdure.model.config import ApiConfig
+
+#: How long those who are just being answered may take in the end, in seconds.
+DRAIN = 2
+#: How many may be connected at once.
+CONNECTIONS = 256
+#: How much may come before a request has said what it wants, in bytes.
+LARGEST_HEAD = 256 << 10
+
+
+class _Http(HttpToolsProtocol):
+    """HTTP whose beginning is bounded: a header without an end would be kept in memory for as long as it comes."""
+
+    _unread = 0
+
+    def data_received(self, data: bytes) -> None:
+        self._unread += len(data)
+        if self._unread > LARGEST_HEAD + LARGEST_BODY:
+            self.transport.close()
+            return
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        self._unread = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._unread = 0
+        super().on_body(body)
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the signals to the daemon, and does nothing while nobody asks."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ended = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def main_loop(self) -> None:
+        await self.ended.wait()
+
+
+async def serve(listening: Listening, world: ApiWorld, config: ApiConfig) -> None:
+    """Answer whoever asks until cancelled; those who are being answered then have a moment. Raises `UsageError`."""
+    world.keys.serve_at(listening.base, listening.port, is_secure=listening.is_secure)
+    guard = Guard(build_app(world), world.keys, world.logs, hosts=listening.hosts, ticking=ticking)
+    server = _Server(_settings(guard, config))
+    try:
+        running = asyncio.get_running_loop().create_task(server.serve(sockets=[listening.socket]))
+        try:
+            await asyncio.shield(running)
+        except asyncio.CancelledError:
+            server.should_exit = True
+            server.ended.set()
+            await running
+            raise
+    finally:
+        listening.close()
+        world.close()
+
+
+def _settings(app: Guard, config: ApiConfig) -> uvicorn.Config:
+    settings = uvicorn.Config(
+        cast(Any, app),
+        http=_Http,
+        ws="websockets-sansio",
+        ws_max_size=LARGEST_BODY,
+        ws_per_message_deflate=False,
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        # What a proxy says of who asks is not believed: everybody could say it.
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=DRAIN,
+        ssl_certfile=config.tls_cert or None,
+        ssl_keyfile=config.tls_key or None,
+    )
+    # What strangers get wrong is no news; what goes wrong here is.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    try:
+        settings.load()
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(f"The certificate {config.tls_cert} cannot be used: {error}.") from None
+    return settings
