@@ -14,8 +14,8 @@ from tests.architecture.source import Finding, Module, modules, parse, report
 #: Agents the program knows or will know, so that a name is caught before its adapter exists.
 KNOWN = frozenset("aider amp claude cline codex copilot cursor gemini goose hermes opencode qwen".split())
 
-#: What tmux calls the place where the next letter goes.
-OF_TERMINALS = frozenset({"cursor_x", "cursor_y"})
+#: What tmux calls the place where the next letter goes, and what about it can be switched.
+OF_TERMINALS = frozenset({"cursor_x", "cursor_y", "cursor_flag", "keypad_cursor_flag"})
 
 #: `compat` reads and writes files of older scripts, whose field names and paths hold agents' names.
 EXEMPT = frozenset({"agents", "compat"})
