@@ -19,7 +19,8 @@ from perdure.store.driver import Driver, Row, with_list
 from perdure.store.records import NO_LIMIT
 from perdure.store.rows import moment_of, stamp
 from perdure.store.search import Search
-from perdure.store.turns import Spot, Tell, as_expected, not_there
+from perdure.store.turns import Spot, as_expected, not_there
+from perdure.store.untold import Tell
 
 #: Before every stamp.
 _EVER = ""
@@ -200,7 +201,7 @@ class ChatBook(Search):
     def touch_chat(self, id: str, at: datetime) -> bool:
         if not is_storable(id):
             return False
-        with self.changing():
+        with self.alone():
             return bool(self.driver.execute(self.sql["touch_chat"], id=id, at=stamp(at)))
 
     def append_turns(self, id: str, turns: Sequence[Turn], at: datetime, *, expect: int | None = None) -> int:
@@ -240,19 +241,22 @@ class ChatBook(Search):
             self.tell([chat_events.forgotten(id, moment_of(closed_at) if at is None else at)])
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
         """One transaction in which nobody else changes a chat. Raises `StoreUnusable` where nothing can be changed."""
         if self._is_read_only:
             raise errors.StoreUnusable("The store is only read here: no chat can be changed in it.")
-        with super().changing():
+        with super().alone():
             yield
 
     def index_turns(self, limit: int = 200) -> bool:
         return not self._is_read_only and super().index_turns(limit)
 
     def close(self) -> None:
-        """Let nothing be indexed any more; the database is let go of by whoever opened it."""
+        """Let nothing be indexed any more, and all be told; the database is let go of by whoever opened it."""
         self.stop_indexer()
+        # Else it is told by whoever comes next.
+        with suppress(errors.StoreUnusable):
+            self.tell_said()
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of all chats, oldest first."""

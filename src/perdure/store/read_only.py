@@ -75,6 +75,9 @@ class ReadOnlyStore(Store):
     def record(self, runs: Sequence[Run], events: Sequence[Event]) -> tuple[StoredEvent, ...]:
         raise _nothing_saved()
 
+    def make_up_for_untold(self) -> None:
+        """Nothing: whoever may write tells it."""
+
     def forget_runs(self, before: datetime) -> int:
         raise _nothing_removed()
 

@@ -16,7 +16,8 @@ from perdure.store.chat_rows import SPAN, damaged_chat, plain, texts_of, turn_fr
 from perdure.store.driver import Driver, Row, Value, with_list
 from perdure.store.pooled import Pooled
 from perdure.store.rows import UNREADABLE, stamp
-from perdure.store.turns import Tell, Turns
+from perdure.store.turns import Turns
+from perdure.store.untold import Tell, is_untold
 
 #: How many turns are indexed in one transaction, and how long, in seconds, they may gather before that.
 _AT_ONCE, _GATHERING = 200, 0.3
@@ -46,6 +47,9 @@ class Search(Turns):
         self._has_index = driver.dialect != "sqlite"
         self._may_start = isinstance(driver, Pooled)
         self._indexer: threading.Thread | None = None
+        #: Whether something was appended since the indexer last looked.
+        self._has_more = False
+        self._waking = threading.Lock()
         self._is_closing = threading.Event()
         self._indexing = threading.Lock()
 
@@ -122,13 +126,24 @@ class Search(Turns):
         for row in rows:
             self.driver.execute(self._dialect("forget_words"), **self._words_of(chat, number, row))
 
+    def tells_later(self) -> bool:
+        return self._may_start
+
+    def tell_said(self) -> None:
+        """Tell what was said and is yet to be told."""
+        if is_untold(self.driver):
+            with self.changing():
+                pass
+
     def wake_indexer(self) -> None:
-        """Have what was appended indexed soon, where threads are allowed."""
-        # One that was at work in a parent process is not alive here.
-        if not self._may_start or (self._indexer is not None and self._indexer.is_alive()):
-            return
-        self._indexer = threading.Thread(target=self._index_on, name="perdure-index", daemon=True)
-        self._indexer.start()
+        """Have what was appended told and indexed soon, where threads are allowed."""
+        with self._waking:
+            self._has_more = True
+            # One that was at work in a parent process is not alive here.
+            if not self._may_start or (self._indexer is not None and self._indexer.is_alive()):
+                return
+            indexer = self._indexer = threading.Thread(target=self._index_on, name="perdure-index", daemon=True)
+        indexer.start()
 
     def stop_indexer(self) -> None:
         """Let nothing be indexed any more, and wait for what is."""
@@ -139,15 +154,23 @@ class Search(Turns):
             indexer.join()
 
     def _index_on(self) -> None:
-        """Index until there is nothing left, each time when some has gathered."""
-        has_indexed = True
-        # Whatever is the matter, whoever searches meets it too, and is told.
-        with suppress(errors.PerdureError):
-            while has_indexed and not self._is_closing.wait(_GATHERING):
-                has_indexed = False
+        """Tell and index until there is nothing left, each time when some has gathered."""
+        try:
+            while self._goes_on() and not self._is_closing.wait(_GATHERING):
+                self.tell_said()
                 while not self._is_closing.is_set() and self.index_turns():
-                    has_indexed = True
-        self._indexer = None
+                    continue
+        except errors.PerdureError:
+            # Whatever is the matter, whoever searches meets it too, and is told.
+            self._indexer = None
+
+    def _goes_on(self) -> bool:
+        """Whether something was appended since this was last asked; else whoever appends next needs another indexer."""
+        with self._waking:
+            has_more, self._has_more = self._has_more, False
+            if not has_more:
+                self._indexer = None
+            return has_more
 
     def _matches(
         self, chat: str | None, reaches: Sequence[str], whose: dict[str, Value], which: dict[str, Value], most: int

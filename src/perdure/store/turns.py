@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -21,13 +21,11 @@ from perdure.store.numbers import GIVING
 from perdure.store.queries import queries
 from perdure.store.records import NO_LIMIT
 from perdure.store.rows import UNREADABLE, stamp
+from perdure.store.untold import Tell, tell_said
 
 #: How many turns are fetched at once where not all are wanted at once.
 _PAGE = 500
 _USER = "user"
-
-#: Writes down what has happened, inside the transaction in which it happens.
-Tell = Callable[[Sequence[Event]], object]
 
 
 class Spot(Struct):
@@ -39,6 +37,8 @@ class Spot(Struct):
     #: How many there are that were not taken back.
     turns: int
     touched_at: str
+    #: Whether something of it is yet to be indexed or told.
+    behind: int = 0
 
 
 class Turns:
@@ -207,11 +207,22 @@ class Turns:
         return int(self.driver.fetch(self.sql["count_turns"], low=low, high=high)[0][0])
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
         """One transaction in which nobody else changes a chat, in this process or another."""
         # Where events are given numbers, too: what changes a chat is told in the order in which it changes.
         with self._writing, self.driver.transaction(GIVING):
             yield
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """The same for whoever tells of it as well: what was said before is told before."""
+        with self.alone():
+            tell_said(self.driver, self.tell)
+            yield
+
+    def tells_later(self) -> bool:
+        """Return whether somebody will soon tell what was said, so that whoever appends need not."""
+        return False
 
     def _take_back(self, id: str, spot: Spot, start: int, turns: Sequence[Ready], at: datetime) -> int:
         """Hide everything from a position on, and write turns behind it; return the position of the last one."""
@@ -242,7 +253,7 @@ class Turns:
     def _commit(self, appends: list[Append]) -> None:
         """Write several appends in one transaction. One that comes to nothing costs only itself."""
         rows: list[dict[str, Value]] = []
-        with self.changing():
+        with self.alone():
             self._appends.top_up(appends)
             spots = self._spots(list({append.chat for append in appends}))
             firsts = {id: spot.next for id, spot in spots.items()}
@@ -255,11 +266,20 @@ class Turns:
                     append.error = error
             if rows:
                 self.driver.execute_many(self.sql["insert_turn"], rows)
-                self.driver.execute_many(
-                    self.sql["put_place"],
-                    [asdict(spots[id]) for id in {append.chat for append in appends if append.position}],
-                )
-                self.tell(list(_said(appends, firsts, spots)))
+                changed = [spots[id] for id in {append.chat for append in appends if append.position}]
+                self._put_places(changed, list(_said(appends, firsts, spots)))
+
+    def _put_places(self, spots: list[Spot], said: list[Event]) -> None:
+        """Note where chats go on; what was said is told now, unless somebody will."""
+        if not self.tells_later():
+            tell_said(self.driver, self.tell)
+            self.tell(said)
+            self.driver.execute_many(self.sql["put_place"], [asdict(spot) for spot in spots])
+            return
+        for name, behind in (("put_place_untold", 0), ("put_place_behind", 1)):
+            rows = [asdict(spot) for spot in spots if spot.behind == behind]
+            if rows:
+                self.driver.execute_many(self.sql[name], rows)
 
     def _spots(self, ids: Sequence[str]) -> dict[str, Spot]:
         sql, parameters = with_list(self.sql["places_to_append"], "ids", ids)

@@ -27,7 +27,7 @@ def lose(store: Store) -> None:
         if name == "restores":
             store.driver.execute("DROP TABLE restore_outcomes")
         if name == "chats":
-            store.driver.execute("DROP TABLE chat_grants")
+            store.driver.execute("DROP TABLE IF EXISTS chat_grants")
         store.driver.execute(f"DROP TABLE IF EXISTS {name}")
 
 

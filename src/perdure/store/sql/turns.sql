@@ -1,13 +1,21 @@
 -- name: places_to_append
 -- Where the next turns of chats go.
-SELECT id, number, next, turns, touched_at FROM chats WHERE id IN (:ids)
+SELECT id, number, next, turns, touched_at, behind FROM chats WHERE id IN (:ids)
 
 -- name: insert_turn
 -- Write a turn down.
 INSERT INTO turns (id, role, at, hidden, seal, body) VALUES (:id, :role, :at, :hidden, :seal, :body)
 
 -- name: put_place
--- Where the next turn of a chat goes now, how many there are, and when it was used.
+-- Where the next turn of a chat goes now, how many there are, and when it was used; all of it was told.
+UPDATE chats SET next = :next, turns = :turns, touched_at = :touched_at, told = :next, behind = 1 WHERE number = :number
+
+-- name: put_place_untold
+-- The same where what was said is yet to be told.
+UPDATE chats SET next = :next, turns = :turns, touched_at = :touched_at, behind = 1 WHERE number = :number
+
+-- name: put_place_behind
+-- The same of a chat that is behind already. SQLite would write to the index of those whether or not that changes.
 UPDATE chats SET next = :next, turns = :turns, touched_at = :touched_at WHERE number = :number
 
 -- name: load_turns
@@ -77,16 +85,25 @@ VALUES (:set_aside_at, NULL, :id, :role, :at, :hidden, :seal, :body)
 
 -- name: chats_to_index
 -- Chats of which some turns cannot be searched yet.
-SELECT number, searchable, next, id FROM chats WHERE searchable < next ORDER BY number LIMIT :limit
+SELECT number, searchable, next, id FROM chats WHERE behind = 1 AND searchable < next ORDER BY number LIMIT :limit
 
 -- name: note_searchable
 -- Up to which position the turns of a chat can be searched.
-UPDATE chats SET searchable = :searchable WHERE number = :number AND searchable = :before
+UPDATE chats SET searchable = :searchable, behind = CASE WHEN :searchable < next OR told < next THEN 1 ELSE 0 END
+WHERE number = :number AND searchable = :before
 
 -- name: nothing_searchable
 -- Let every turn be indexed anew.
-UPDATE chats SET searchable = 1 WHERE searchable > 1
+UPDATE chats SET searchable = 1, behind = 1 WHERE searchable > 1
 
 -- name: searchable_of
 -- Up to which position the turns of a chat can be searched.
 SELECT searchable FROM chats WHERE number = :number
+
+-- name: chats_to_tell_of
+-- Chats in which something was said that is yet to be told, and from which position on.
+SELECT number, id, told, next, touched_at FROM chats WHERE behind = 1 AND told < next ORDER BY touched_at, number
+
+-- name: note_told
+-- What was said in a chat is told.
+UPDATE chats SET told = next, behind = CASE WHEN searchable < next THEN 1 ELSE 0 END WHERE number = :number

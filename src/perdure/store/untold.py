@@ -1,0 +1,31 @@
+"""What was said in chats and is yet to be told as events: whoever appends does not wait for that.
+
+A chat says up to which position it was told. Nothing else tells of a chat before that is made up for, and nobody who
+may write reads events before: so events come late, but each once, and in the order in which things happened to a chat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from perdure.model.event import Event
+from perdure.store import chat_events
+from perdure.store.driver import Driver
+from perdure.store.queries import queries
+from perdure.store.rows import moment_of
+
+#: Writes down what has happened, inside the transaction in which it happens.
+Tell = Callable[[Sequence[Event]], object]
+
+
+def is_untold(driver: Driver) -> bool:
+    """Return whether something was said that is yet to be told."""
+    return bool(driver.fetch(queries()["chats_to_tell_of"]))
+
+
+def tell_said(driver: Driver, tell: Tell) -> None:
+    """Tell all that was said, one event for each chat, inside a transaction that gives numbers."""
+    rows = driver.fetch(queries()["chats_to_tell_of"])
+    if rows:
+        tell([chat_events.said(id, moment_of(at), told, next - 1) for _, id, told, next, at in rows])
+        driver.execute_many(queries()["note_told"], [{"number": row[0]} for row in rows])
