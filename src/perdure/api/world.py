@@ -22,6 +22,7 @@ from perdure.api.vault import Vault
 from perdure.daemon.answers import Answers
 from perdure.daemon.current import Current
 from perdure.daemon.daemon import Daemon
+from perdure.daemon.terminals import Terminals
 from perdure.errors import RunNotFound
 from perdure.host.child import run_aside
 from perdure.host.clock import ticking
@@ -73,6 +74,8 @@ class ApiWorld:
         #: What the daemon does for those who ask over its own socket, by who they are.
         self.answers = answers
         self.ground = ground
+        #: Whoever watches a pane.
+        self.terminals = Terminals()
         self._readers = ThreadPoolExecutor(max_workers=READERS, thread_name_prefix="api-read")
         self._doers = ThreadPoolExecutor(max_workers=DOERS, thread_name_prefix="api-do")
         self._opening = Lock()

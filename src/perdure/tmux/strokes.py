@@ -20,6 +20,8 @@ _KEY = re.compile(
     r"(?:[CMS]-){0,3}(?:[!-~]|Enter|Escape|Tab|BTab|Space|BSpace|Up|Down|Left|Right|Home|End|PageUp|PageDown|PPage|NPage"
     r"|IC|DC|F(?:[1-9]|1[0-2]))"
 )
+# In the middle of a paste such a character would end it, and what comes behind would be keys.
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 #: Modes that can be left without a trace; others are somebody's choosing.
 _PASSING = ("copy-mode", "view-mode")
 
@@ -63,10 +65,13 @@ def pressing(pane: str, keys: Sequence[str]) -> list[Command]:
 
 
 def pasting(pane: str, text: str) -> list[Command]:
-    """Return the commands that give a pane a text, as one paste where its program knows pastes."""
+    """Return the commands that give a pane a text, as one paste where its program knows pastes.
+
+    Control characters are left out, but for tabs and ends of lines.
+    """
     name = f"perdure-{os.urandom(8).hex()}"
     # Without -r tmux would give a carriage return for every newline, which is Enter.
     return [
-        ("set-buffer", "-b", name, "--", text),
+        ("set-buffer", "-b", name, "--", _CONTROLS.sub("", text)),
         ("paste-buffer", "-d", "-p", "-r", "-b", name, "-t", pane),
     ]

@@ -1,0 +1,174 @@
+"""The WebSocket: what happens, and what terminals show, to one client; and what it types.
+
+One task reads, one tells events, two are there for each terminal: one shows, one types, in the order in which it was asked. A
+client that does not read is waited for by its own tasks alone: events are let go of with a mark, terminals are shown anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from litestar import WebSocket, websocket
+from litestar.exceptions import WebSocketException
+
+from perdure.api import socket_words as words
+from perdure.api.asking import World
+from perdure.api.caller import Caller
+from perdure.api.errors import ReadOnly, TooMany
+from perdure.api.seats import Seat
+from perdure.api.socket_words import Close, Input, Open, Ping, ReleaseSize, Subscribe, TakeSize
+from perdure.api.world import ApiWorld
+from perdure.daemon import protocol
+from perdure.errors import NotFound, PerdureError, UsageError
+from perdure.live.whose import is_event_for
+from perdure.model.event import StoredEvent
+
+log = logging.getLogger(__name__)
+
+#: How many terminals one client may watch.
+TERMINALS = 32
+#: How long a client may take to read what it is told, in seconds.
+PATIENCE = 30.0
+
+
+@websocket("/api/socket")
+async def socket(socket: WebSocket[Caller, Any, Any], world: World) -> None:
+    """Be there for one client until it leaves."""
+    await socket.accept()
+    try:
+        await Client(socket, world).attend()
+    except Exception:
+        log.exception("a WebSocket failed")
+    finally:
+        with suppress(Exception):  # whoever has gone needs no farewell
+            await socket.close()
+
+
+class Client:
+    """One that has connected."""
+
+    def __init__(self, socket: WebSocket[Caller, Any, Any], world: ApiWorld) -> None:
+        self.world = world
+        self.caller: Caller = socket.user
+        self._socket = socket
+        self._seats: dict[str, Seat] = {}
+        self._following: asyncio.Task[None] | None = None
+        self._gone = asyncio.Event()
+
+    async def attend(self) -> None:
+        """Do what is asked until the client has gone, or does not read what it is told."""
+        async with asyncio.TaskGroup() as group:
+            reading = group.create_task(self._listen(group))
+            await self._gone.wait()
+            reading.cancel()
+            for task in (self._following, *(seat.task for seat in self._seats.values())):
+                if task is not None:
+                    task.cancel()
+
+    async def say(self, message: str) -> None:
+        """Tell the client something; one that does not take it in is let go of."""
+        if self._gone.is_set():
+            return
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._socket.send_data(message)
+        except (TimeoutError, WebSocketException, RuntimeError, OSError):
+            self._gone.set()
+
+    async def _listen(self, group: asyncio.TaskGroup) -> None:
+        while True:
+            message = await self._socket.receive()
+            if message["type"] != "websocket.receive":
+                self._gone.set()
+                return
+            try:
+                text = message.get("text")
+                if text is None:
+                    raise UsageError("Messages are text, not bytes.")
+                await self._do(words.read(text), group)
+            except PerdureError as error:
+                await self.say(words.error(error))
+
+    async def _do(self, asked: words.Asked, group: asyncio.TaskGroup) -> None:
+        match asked:
+            case Ping():
+                await self.say(words.said("pong"))
+            case Subscribe():
+                if self._following is not None:
+                    self._following.cancel()
+                self._following = group.create_task(self._follow(asked.after))
+            case Open():
+                await self._open(asked.run, group)
+            case Input() | TakeSize() | ReleaseSize():
+                await self._pass_on(asked)
+            case Close():
+                seat = self._seats.pop(asked.run, None)
+                if seat is not None:
+                    seat.task.cancel()
+
+    async def _open(self, id: str, group: asyncio.TaskGroup) -> None:
+        try:
+            run = await self.world.run(id, self.caller)
+        except PerdureError as error:
+            await self.say(words.error(error, run=id))
+            return
+        before = self._seats.pop(id, None)
+        if before is not None:
+            # Whoever asks again has lost what was shown.
+            before.task.cancel()
+        if len(self._seats) >= TERMINALS:
+            await self.say(words.error(TooMany(f"{TERMINALS} terminals are open already."), run=id))
+            return
+        seat = Seat(self.world, self.caller, run, self.say)
+        self._seats[id] = seat
+        seat.task = group.create_task(self._sit(seat))
+
+    async def _sit(self, seat: Seat) -> None:
+        try:
+            await seat.attend()
+        finally:
+            if self._seats.get(seat.run.id) is seat:
+                del self._seats[seat.run.id]
+
+    async def _pass_on(self, asked: Input | TakeSize | ReleaseSize) -> None:
+        seat = self._seats.get(asked.run)
+        error: PerdureError | None = None
+        if not self.caller.may_write:
+            error = ReadOnly()
+        elif seat is None:
+            error = NotFound(f"The terminal of {asked.run} is not open.")
+        elif not seat.take(asked):
+            error = TooMany("Too much is asked for at once.")
+        if error is None:
+            return
+        if isinstance(asked, Input):
+            await self.say(words.said("ack", id=asked.id, run=asked.run, result="refused", why=error.message))
+        else:
+            await self.say(words.error(error, run=asked.run))
+
+    async def _follow(self, after: int | None) -> None:
+        """Tell what is stored behind a number, then what happens. Ends after `lagged`, and when the daemon does."""
+        world, uid, owner = self.world, self.caller.uid, self.world.ground.me.uid
+
+        def wants(stored: StoredEvent) -> bool:
+            return is_event_for(stored.event, uid, owner=owner)
+
+        async def read(behind: int) -> Sequence[StoredEvent]:
+            # By the daemon: from then on it tells what others have written down, too.
+            return await world.answers.read_events(protocol.Events(after=behind))
+
+        try:
+            behind = await world.read(lambda store: store.last_event()) if after is None else after
+            await self.say(words.said("subscribed", after=behind))
+            with world.feed.subscribe(behind, read, wants) as events:
+                async for each in events:
+                    await self.say(words.event(each))
+        except PerdureError as error:
+            await self.say(words.error(error))
+
+
+ROUTES = (socket,)
