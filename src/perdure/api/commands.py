@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from perdure.api.world import ApiWorld
 from perdure.daemon.protocol import Failure, error_from
 from perdure.errors import PerdureError
 from perdure.host.run import Ran
 from perdure.model.secrets import redact_text
+
+if TYPE_CHECKING:
+    from perdure.api.world import ApiWorld
 
 T = TypeVar("T")
 

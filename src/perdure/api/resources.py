@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from litestar.types import ControllerRouterHandler
 
-from perdure.api import chats, events, jobs, snapshots
+from perdure.api import chats, events, jobs, restores, snapshots
 
 ROUTES: tuple[ControllerRouterHandler, ...] = (
     *snapshots.ROUTES,
+    *restores.ROUTES,
     *chats.ROUTES,
     *jobs.ROUTES,
     *events.ROUTES,

@@ -18,19 +18,21 @@ from msgspec import Struct
 from perdure.api.caller import Caller
 from perdure.api.keys import Keys
 from perdure.api.logs import Logs
+from perdure.api.restoring import Restores
 from perdure.api.vault import Vault
 from perdure.daemon.answers import Answers
 from perdure.daemon.current import Current
 from perdure.daemon.daemon import Daemon
 from perdure.daemon.terminals import Terminals
 from perdure.errors import RunNotFound
-from perdure.host.child import run_aside
+from perdure.host.child import follow_aside, run_aside
 from perdure.host.clock import ticking
 from perdure.host.run import Ran
 from perdure.jobs.service import Jobs
 from perdure.live.feed import Feed
 from perdure.live.whose import is_run_of
 from perdure.model.config import Config
+from perdure.model.event import Event
 from perdure.model.run import Run
 from perdure.model.server import Server
 from perdure.model.user import User
@@ -80,6 +82,8 @@ class ApiWorld:
         self._doers = ThreadPoolExecutor(max_workers=DOERS, thread_name_prefix="api-do")
         self._opening = Lock()
         self._store: Store | None = None
+        #: The restores that were asked for here.
+        self.restores = Restores(self.follow, self.note, ground.now)
 
     @property
     def config(self) -> Config:
@@ -136,6 +140,15 @@ class ApiWorld:
         ground = self.ground
         return await run_aside((*ground.program, *words), environ=ground.environ, cwd="/")
 
+    async def follow(self, take: Callable[[bytes], None], *words: str) -> Ran:
+        """Run a command as `command` does, and hand on every line it prints as it comes."""
+        ground = self.ground
+        return await follow_aside((*ground.program, *words), environ=ground.environ, cwd="/", take=take)
+
+    async def note(self, event: Event) -> None:
+        """Write down that something has happened, and tell those who follow."""
+        await self.daemon.in_order(lambda rounds: rounds.supervisor.note(event))
+
     def store(self) -> Store:
         """Return the store, for a thread of `read` or `do`; several may use it at once. Raises `StoreUnusable`."""
         with self._opening:
@@ -153,6 +166,7 @@ class ApiWorld:
 
     def close(self) -> None:
         """Let go of threads and store; what is still at work is not waited for."""
+        self.restores.close()
         for pool in (self._readers, self._doers):
             pool.shutdown(wait=False, cancel_futures=True)
         if self._store is not None:

@@ -18,6 +18,7 @@ _FIRST: Mapping[EventKind, tuple[str, ...]] = {
     EventKind.SKILL_CHANGED: ("skill",),
     EventKind.THOUGHT: ("thought",),
     EventKind.SENT: ("result",),
+    EventKind.RESTORING: ("restore",),
     EventKind.CHAT_OPENED: ("chat", "platform"),
     EventKind.CHAT_CLOSED: ("chat", "reason"),
     EventKind.CHAT_RESUMED: ("chat", "platform"),

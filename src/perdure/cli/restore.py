@@ -11,7 +11,7 @@ from datetime import datetime
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
 from perdure.cli.parts import Part, apart, named_part, panes_meant, parts_of, selected
 from perdure.cli.render import age, counted, print_json, print_table, printable
-from perdure.cli.restoring import Lines, Progress, planned_of, row_of, summary_of
+from perdure.cli.restoring import Lines, Progress, planned_of, row_of
 from perdure.compat.resuming import resume_log, write_resume_log
 from perdure.errors import NotFound, PerdureError, UsageError
 from perdure.host.clock import now
@@ -19,7 +19,7 @@ from perdure.model.plan import Action, Outcome, Result
 from perdure.restore.plan import LEFT_ALONE, Conversation, Holder, is_left_alone
 from perdure.restore.prepare import Ground, Prepared, prepare
 from perdure.restore.run import restore
-from perdure.restore.shown import ProgressLine, Restored, StepRow, Summary, Trouble
+from perdure.restore.shown import ProgressLine, Restored, StepRow, Summary, Trouble, summary_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -155,7 +155,7 @@ def _tell(
             ((ready, outcome) for ready, outcomes in results for outcome in outcomes), 1
         )
     ]
-    summary = summary_of(results)
+    summary = summary_of((ready.plan.making, outcomes) for ready, outcomes in results)
     if args.json:
         ids = tuple(ready.snapshot.id for ready, _ in results)
         restored = Restored(

@@ -1,18 +1,14 @@
-"""A restore as people and scripts see it: rows, sums, and how far it has come."""
+"""How far a restore has come, for people and for scripts."""
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from perdure.cli.render import print_json
-from perdure.model.masked import without_keys
-from perdure.model.plan import AGENT_ACTIONS, Action, Outcome, Result, Step
-from perdure.model.secrets import redact_argv, redact_text
-from perdure.restore.shown import ProgressLine, StepRow, Summary
+from perdure.model.plan import Action, Outcome, Result, Step
+from perdure.restore.shown import ProgressLine, StepRow, step_row
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -24,43 +20,13 @@ def row_of(number: int, ready: Prepared, outcome: Outcome) -> StepRow:
     """Return the row of an outcome."""
     step = outcome.step
     width = next((pane.width for pane in ready.snapshot.topology.panes if pane.id == step.pane), 80)
-    return StepRow(
-        n=number,
-        target=step.target,
-        action=step.action.value,
-        agent=step.agent,
-        conversation=step.conversation,
-        argv=tuple(redact_argv(step.argv)),
-        cwd=step.cwd,
-        result=outcome.result.value,
-        why=redact_text(outcome.why),
-        user=ready.plan.server.user,
-        socket=ready.plan.server.socket,
-        pane=outcome.pane,
-        screen=tuple(without_keys(outcome.screen, width)),
-    )
+    return step_row(number, ready.plan.server, outcome, width=width)
 
 
 def planned_of(step: Step) -> Outcome:
     """Return how a step stands before anything is done."""
     is_left = step.action in (Action.KEEP, Action.LEAVE)
     return Outcome(step=step, result=Result.SKIPPED if is_left else Result.PLANNED, why=step.why)
-
-
-def summary_of(results: Iterable[tuple[Prepared, Sequence[Outcome]]]) -> Summary:
-    """Return how many panes came to what."""
-    summary: Counter[str] = Counter()
-    for ready, outcomes in results:
-        for outcome in outcomes:
-            is_new = outcome.step.pane in ready.plan.making
-            came_up = outcome.result in (Result.DONE, Result.VERIFIED, Result.UNVERIFIED) and not outcome.step.asks
-            summary["panes"] += 1
-            summary["created"] += is_new and outcome.pane is not None
-            summary["resumed"] += outcome.step.action in AGENT_ACTIONS and came_up
-            summary["verified"] += outcome.result is Result.VERIFIED
-            summary["skipped"] += outcome.result is Result.SKIPPED
-            summary["failed"] += outcome.result is Result.FAILED
-    return Summary(**summary)
 
 
 class Lines:

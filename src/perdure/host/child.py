@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from perdure.host.run import Ran
+
+#: No line of a program that is followed is longer.
+_LONGEST_LINE = 64 << 20
 
 
 async def run_aside(words: Sequence[str], *, environ: Mapping[str, str], cwd: str) -> Ran:
@@ -14,6 +18,33 @@ async def run_aside(words: Sequence[str], *, environ: Mapping[str, str], cwd: st
 
     Its number is negative when a signal ended it.
     """
+    async with _running(words, environ, cwd) as process:
+        out, err = await process.communicate()
+    return Ran(process.returncode or 0, out, err.decode(errors="replace"))
+
+
+async def follow_aside(
+    words: Sequence[str], *, environ: Mapping[str, str], cwd: str, take: Callable[[bytes], None]
+) -> Ran:
+    """Run a program as `run_aside` does, and hand on every line it prints as it comes; only the last is in `Ran.out`."""
+    last = b""
+
+    async def hand_on(lines: asyncio.StreamReader) -> None:
+        nonlocal last
+        async for line in lines:
+            last = line
+            take(line)
+
+    async with _running(words, environ, cwd) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        _, err, _ = await asyncio.gather(hand_on(process.stdout), process.stderr.read(), process.wait())
+    return Ran(process.returncode or 0, last, err.decode(errors="replace"))
+
+
+@contextlib.asynccontextmanager
+async def _running(words: Sequence[str], environ: Mapping[str, str], cwd: str) -> AsyncIterator[Process]:
+    """A program with nothing to read, which does not go on without whoever wanted it."""
     process = await asyncio.create_subprocess_exec(
         *words,
         env=dict(environ),
@@ -21,12 +52,12 @@ async def run_aside(words: Sequence[str], *, environ: Mapping[str, str], cwd: st
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        limit=_LONGEST_LINE,
     )
     try:
-        out, err = await process.communicate()
-    except asyncio.CancelledError:
+        yield process
+    except BaseException:
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
         await process.wait()
         raise
-    return Ran(process.returncode or 0, out, err.decode(errors="replace"))

@@ -30,6 +30,8 @@ class EventKind(StrEnum):
     SERVER_DIED = "server_died"
     #: A server answers, or does not, unlike before.
     SERVER_HEALTH = "server_health"
+    #: A restore that was asked for has begun, or come further.
+    RESTORING = "restoring"
     RESTORED = "restored"
     #: A job's process was there.
     JOB_STARTED = "job_started"

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from msgspec import Struct
+
+from perdure.model.masked import without_keys
+from perdure.model.plan import AGENT_ACTIONS, Outcome, Result
+from perdure.model.secrets import redact_argv, redact_text
+from perdure.model.server import Server
 
 
 class StepRow(Struct, frozen=True, kw_only=True):
@@ -70,3 +77,38 @@ class ProgressLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     restored: Restored | None = None
     #: The last line instead, when it could not be done.
     error: dict[str, Any] | None = None
+
+
+def step_row(number: int, server: Server, outcome: Outcome, *, width: int) -> StepRow:
+    """Return the row of an outcome; `width` is the pane's."""
+    step = outcome.step
+    return StepRow(
+        n=number,
+        target=step.target,
+        action=step.action.value,
+        agent=step.agent,
+        conversation=step.conversation,
+        argv=tuple(redact_argv(step.argv)),
+        cwd=step.cwd,
+        result=outcome.result.value,
+        why=redact_text(outcome.why),
+        user=server.user,
+        socket=server.socket,
+        pane=outcome.pane,
+        screen=tuple(without_keys(outcome.screen, width)),
+    )
+
+
+def summary_of(results: Iterable[tuple[Collection[str], Iterable[Outcome]]]) -> Summary:
+    """Return how many panes came to what, of what each of some restores was making and the outcomes it had."""
+    summary: Counter[str] = Counter()
+    for making, outcomes in results:
+        for outcome in outcomes:
+            came_up = outcome.result in (Result.DONE, Result.VERIFIED, Result.UNVERIFIED) and not outcome.step.asks
+            summary["panes"] += 1
+            summary["created"] += outcome.step.pane in making and outcome.pane is not None
+            summary["resumed"] += outcome.step.action in AGENT_ACTIONS and came_up
+            summary["verified"] += outcome.result is Result.VERIFIED
+            summary["skipped"] += outcome.result is Result.SKIPPED
+            summary["failed"] += outcome.result is Result.FAILED
+    return Summary(**summary)

@@ -1,0 +1,231 @@
+"""Restores: what one would do, one that is done, and how far it has come."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias
+
+from litestar import Response, get, post
+from litestar.params import JSONBody
+from msgspec import Meta, Struct
+
+from perdure.api.asking import Asked, Cursor, Id, Limit, Who, World
+from perdure.api.caller import Caller
+from perdure.api.commands import answered
+from perdure.api.failures import failures
+from perdure.api.replies import PAGE, Page, Reply, page_of, unless_known
+from perdure.api.restoring import Asked as Wanted
+from perdure.api.restoring import Restoring, State
+from perdure.api.snapshots import find, may_see
+from perdure.api.world import ApiWorld
+from perdure.errors import NotFound, UsageError
+from perdure.model.plan import Restore
+from perdure.model.server import Server
+from perdure.restore.shown import Restored, StepRow, Summary, Trouble, step_row, summary_of
+from perdure.store.store import Store
+
+#: How many restores of the journal are looked at: what happened before is seldom asked for.
+_MOST = 200
+
+Text: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
+class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to be brought back: everything that is missing, unless it is said otherwise."""
+
+    #: The id of a snapshot, or the beginning of it; null: the last good one of every server.
+    snapshot: Annotated[str, Meta(pattern="^[0-9a-f]{1,16}$")] | None = None
+    #: Only the server on this socket; with a snapshot, the server it is brought back on.
+    socket: Annotated[str, Meta(pattern="^/", max_length=4096)] | None = None
+    #: Only these: SESSION[:WINDOW[.PANE]].
+    targets: Annotated[tuple[Text, ...], Meta(max_length=256)] = ()
+    #: Let every agent wait in its pane until Enter is pressed.
+    lazy: bool = False
+    #: Start every program again, or none; null: those that are configured.
+    programs: Literal["all", "none"] | None = None
+    max_parallel: Annotated[int, Meta(ge=1, le=64)] | None = None
+
+
+class RestoreRow(Struct, frozen=True, kw_only=True):
+    """A restore: one that was asked for here, or one of the journal, whoever asked for it."""
+
+    id: str
+    state: State
+    #: Asked for here, over HTTP; else it is known from the journal alone.
+    here: bool
+    #: Who asked, where that is known.
+    user: str | None
+    #: The first of `snapshots`.
+    snapshot: str | None
+    snapshots: tuple[str, ...]
+    targets: tuple[str, ...]
+    began_at: datetime
+    ended_at: datetime | None
+    #: How many steps came to their end, of how many.
+    settled: int
+    total: int
+    #: null until it has ended.
+    summary: Summary | None
+    #: Why it could not be done, in a sentence.
+    message: str
+
+
+class RestoreShown(RestoreRow, frozen=True, kw_only=True):
+    """A restore with what became of every pane."""
+
+    steps: tuple[StepRow, ...]
+    #: The servers that could not be brought back.
+    errors: tuple[Trouble, ...]
+
+
+@post("/api/restores/plan", status_code=200, responses=failures(404, 504))
+async def plan(world: World, caller: Who, data: JSONBody[Order]) -> Restored:
+    """What a restore would do, pane by pane. Nothing is done."""
+    wanted = await _wanted(world, caller, data)
+    return await answered(world, Restored, *_words(data, "--dry-run"), "--", *wanted.targets)
+
+
+@post("/api/restores", status_code=202, responses=failures(404, 409))
+async def begin(world: World, caller: Who, data: JSONBody[Order]) -> Response[RestoreShown]:
+    """Bring back what is missing, in the background: `GET /api/restores/{id}`, or events, tell how far it has come."""
+    wanted = await _wanted(world, caller, data)
+    one = world.restores.begin(wanted)
+    world.logs.audit(caller, "restore", data.snapshot or "latest", restore=one.id, socket=data.socket)
+    return Reply(_shown(one), headers={"Location": f"/api/restores/{one.id}"}, media_type="application/json")
+
+
+@get("/api/restores", responses=failures())
+async def list_restores(
+    world: World, caller: Who, request: Asked, limit: Limit = PAGE, cursor: Cursor = None
+) -> Response[Page[RestoreRow]]:
+    """Restores, the one that was begun last first: those asked for here, and those of the journal."""
+    here = world.restores.known(caller)
+
+    def work(store: Store) -> list[RestoreRow]:
+        told = [
+            _journalled(each)
+            for each in store.list_restores(limit=_MOST)
+            if may_see(world, caller, each.server) and not any(_is_of(each, one) for one in here)
+        ]
+        rows = [*map(_row, here), *(_without_steps(each) for each in told)]
+        return sorted(rows, key=lambda row: row.began_at, reverse=True)
+
+    return unless_known(request, page_of(await world.read(work), limit=limit, cursor=cursor))
+
+
+@get("/api/restores/{id:str}", responses=failures(404))
+async def one_restore(world: World, caller: Who, request: Asked, id: Id) -> Response[RestoreShown]:
+    """One restore, with what became of every pane so far."""
+    for one in world.restores.known(caller):
+        if one.id == id:
+            return unless_known(request, _shown(one))
+
+    def work(store: Store) -> RestoreShown:
+        for each in store.list_restores(limit=_MOST):
+            if each.id == id and may_see(world, caller, each.server):
+                return _journalled(each)
+        raise NotFound(f"There is no restore {id[:40]!r}.")
+
+    return unless_known(request, await world.read(work))
+
+
+async def _wanted(world: ApiWorld, caller: Caller, order: Order) -> Wanted:
+    """Return what is to be done, once it is known that the caller may. Raises `SnapshotNotFound`, and `UsageError`."""
+    if any("\0" in word for word in (*order.targets, order.socket or "")):
+        raise UsageError("No target and no socket has a NUL character in it.")
+    id, server = order.snapshot, None
+    if id is not None:
+        wanted = id
+        snapshot = await world.read(lambda store: find(world, caller, store, wanted))
+        id, server = snapshot.id, snapshot.server
+    elif not world.owners_only(caller):
+        # Without one it would be about whoever runs the daemon.
+        raise UsageError("Say which snapshot is to be brought back.")
+    uid = world.ground.me.uid if server is None else server.uid
+    if server is None and order.socket is not None:
+        server = Server(host=world.host, user=world.ground.me.name, uid=uid, socket=order.socket)
+    return Wanted(
+        words=(*_words(order, "--progress"), "--", *order.targets),
+        by=caller,
+        uid=uid,
+        snapshot=id,
+        targets=order.targets,
+        server=None if server is None else server.key,
+    )
+
+
+def _words(order: Order, how: str) -> tuple[str, ...]:
+    """Return the command, up to the targets."""
+    said = {
+        "--from": order.snapshot,
+        "--socket": order.socket,
+        "--programs": order.programs,
+        "--max-parallel": order.max_parallel,
+    }
+    words = [f"{name}={value}" for name, value in said.items() if value is not None]
+    return ("restore", "--json", how, *(["--lazy"] if order.lazy else []), *words)
+
+
+def _shown(one: Restoring) -> RestoreShown:
+    return RestoreShown(
+        id=one.id,
+        state=one.state,
+        here=True,
+        user=one.asked.by.user,
+        snapshot=next(iter(one.snapshots), None),
+        snapshots=one.snapshots,
+        targets=one.asked.targets,
+        began_at=one.began_at,
+        ended_at=one.ended_at,
+        settled=one.settled,
+        total=len(one.steps),
+        summary=one.summary,
+        message=one.message,
+        steps=tuple(one.steps),
+        errors=one.errors,
+    )
+
+
+def _row(one: Restoring) -> RestoreRow:
+    return _without_steps(_shown(one))
+
+
+def _without_steps(shown: RestoreShown) -> RestoreRow:
+    return RestoreRow(**{name: getattr(shown, name) for name in RestoreRow.__struct_fields__})
+
+
+def _journalled(restore: Restore) -> RestoreShown:
+    """Return a restore as the journal has it. One that has no end there was interrupted, or somebody is at it."""
+    outcomes = sorted(restore.outcomes.values(), key=lambda each: each.step.n)
+    rows = [
+        step_row(n, restore.server, outcome, width=max(map(len, outcome.screen), default=80))
+        for n, outcome in enumerate(outcomes, 1)
+    ]
+    is_over = restore.ended_at is not None
+    summary = summary_of([(restore.making, outcomes)])
+    return RestoreShown(
+        id=restore.id,
+        state=State.INTERRUPTED if not is_over else State.PARTLY if summary.failed else State.DONE,
+        here=False,
+        user=restore.server.user,
+        snapshot=restore.snapshot,
+        snapshots=(restore.snapshot,),
+        targets=(),
+        began_at=restore.began_at,
+        ended_at=restore.ended_at,
+        settled=len(rows),
+        total=max(len(rows), sum(id.startswith("%") for id in restore.making)),
+        summary=summary if is_over else None,
+        message="",
+        steps=tuple(rows),
+        errors=(),
+    )
+
+
+def _is_of(journalled: Restore, one: Restoring) -> bool:
+    """Return whether what the journal tells is told already, by whoever asked for it here."""
+    is_then = one.began_at <= journalled.began_at and (one.ended_at is None or journalled.began_at <= one.ended_at)
+    return is_then and journalled.server.uid == one.asked.uid
+
+
+ROUTES = (plan, begin, list_restores, one_restore)
