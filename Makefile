@@ -8,7 +8,7 @@ BENCH_ARGS ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux sshd up test test-real test-live real-agents check format bench pins clean
+.PHONY: help setup tmux sshd web chromium up screenshots test test-real test-live real-agents check format bench pins clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -22,11 +22,17 @@ tmux: ## see that tmux 3.2 or newer is there, install it where that is allowed
 sshd:
 	@scripts/need-sshd
 
+web: ## build the dashboard into the package; needs Node.js 20.19 or newer
+	@scripts/web build
+
+chromium:
+	@scripts/need-chromium >/dev/null || echo "The tests in a browser are left out."
+
 up: setup tmux ## watch this machine's panes and save what changes, until Ctrl-C
 	@exec .venv/bin/perdure up
 
 # Four at once on however few cores: most of the time a test waits for tmux, an agent or a database.
-test: setup tmux sshd check ## all checks and all tests, apart from those that need real agents
+test: setup tmux sshd chromium check ## all checks and all tests, apart from those that need real agents
 	@$(PY) -m pytest -q -n 4 --dist worksteal $(PYTEST_ARGS)
 
 real-agents: ## install the real agent programs the tests know, in their pinned versions
@@ -40,10 +46,14 @@ test-real: setup tmux ## the tests that run real agents against a stub model
 test-live: setup tmux ## the tests that watch all real agents at once; they need a quiet machine
 	@$(PY) -m pytest -q -m crowd -rs tests/real_agents $(PYTEST_ARGS)
 
-check: setup ## lint, layout, types
+screenshots: setup tmux chromium ## take the pictures of the dashboard in docs/images
+	@$(PY) -m scripts.screenshots
+
+check: setup ## lint, layout, types, and the dashboard's own checks and tests
 	@$(PY) -m ruff check --quiet
 	@$(PY) -m ruff format --check --quiet || { echo "Some files are not formatted: make format"; exit 1; }
 	@$(PY) -m mypy --no-error-summary
+	@scripts/web check
 
 format: setup ## put every file into its layout
 	@$(PY) -m ruff check --quiet --fix-only
@@ -56,5 +66,5 @@ pins: setup ## take the newest versions into requirements/dev.txt
 	@$(PY) scripts/pin.py
 
 clean: ## remove what was built, .venv included
-	@rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis bench/results
+	@rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis bench/results web/node_modules src/perdure/web_dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

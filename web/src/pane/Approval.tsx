@@ -1,0 +1,54 @@
+import { useState } from "preact/hooks";
+import { ask, Refused, sentence } from "../api/ask";
+import { mayWrite } from "../api/live";
+import type { Run } from "../api/shapes";
+import { useAnswer } from "../shell/loading";
+import { Trouble } from "../shell/Trouble";
+import { Said } from "../text/Said";
+import { choicesOf, type Prompt } from "./prompts";
+
+/** What a run wants to be allowed or told, as its screen shows it, and the answers to it. */
+export function Approval({ run }: { run: Run }) {
+  const prompt = useAnswer<Prompt>(() => ask("GET", `/api/runs/${run.id}/prompt`), [run.id, run.state, run.reason, run.since]);
+  const [trouble, setTrouble] = useState<string | null>(null);
+  const [isSending, setSending] = useState(false);
+  const shown = prompt.value;
+
+  const answer = async (choice: string): Promise<void> => {
+    if (shown === null) return;
+    setSending(true);
+    setTrouble(null);
+    try {
+      await ask("POST", `/api/runs/${run.id}/answer`, { prompt: shown.prompt, choice });
+    } catch (error) {
+      setTrouble(sentence(error));
+      if (error instanceof Refused && error.code === "SCREEN_CHANGED") prompt.again();
+    } finally {
+      setSending(false);
+    }
+  };
+
+  return (
+    <section class="approval panel" aria-label="What it asks">
+      <h2>{run.reason === "permission" ? "It wants your permission" : "It asks you something"}</h2>
+      <div class="body stack">
+        <Trouble text={trouble ?? prompt.error} />
+        {shown && (
+          <pre class="output prompt" tabIndex={0} aria-label="The prompt as it is shown">
+            {shown.prompt}
+          </pre>
+        )}
+        {shown && mayWrite() && (
+          <div class="row">
+            {choicesOf(shown).map(({ key, label }) => (
+              <button key={key} class="button choice" disabled={isSending} onClick={() => void answer(key)}>
+                <kbd>{key}</kbd> <Said text={label} />
+              </button>
+            ))}
+          </div>
+        )}
+        <p class="soft small">An answer is sent only while the screen still shows this.</p>
+      </div>
+    </section>
+  );
+}

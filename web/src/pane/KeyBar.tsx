@@ -1,0 +1,40 @@
+import { socket } from "../api/live";
+
+/** What phones have no keys for, by tmux's names. */
+const KEYS: [string, string, string][] = [
+  ["Escape", "Esc", "Escape"],
+  ["Tab", "Tab", "Tab"],
+  ["BTab", "⇤", "Shift Tab"],
+  ["Up", "↑", "Up"],
+  ["Down", "↓", "Down"],
+  ["Left", "←", "Left"],
+  ["Right", "→", "Right"],
+  ["Enter", "⏎", "Enter"],
+  ["C-c", "^C", "Ctrl C"],
+  ["C-d", "^D", "Ctrl D"],
+  ["PPage", "PgUp", "Page up"],
+  ["NPage", "PgDn", "Page down"],
+];
+
+interface KeyBarProps {
+  run: string;
+  onRefused: (why: string) => void;
+}
+
+/** Keys to press with a finger. */
+export function KeyBar({ run, onRefused }: KeyBarProps) {
+  const press = (key: string): void => {
+    void socket.type(run, { keys: [key] }).then((answer) => {
+      if (answer.result === "refused") onRefused(answer.why ?? "It was not pressed.");
+    });
+  };
+  return (
+    <div class="keybar" role="group" aria-label="Keys">
+      {KEYS.map(([key, shown, name]) => (
+        <button key={key} class="key" aria-label={name} onPointerDown={(event) => event.preventDefault()} onClick={() => press(key)}>
+          {shown}
+        </button>
+      ))}
+    </div>
+  );
+}

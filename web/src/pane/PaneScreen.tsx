@@ -1,0 +1,213 @@
+import { lazy, Suspense } from "../shell/lazy";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ask, sentence } from "../api/ask";
+import { follow, mayWrite, socket } from "../api/live";
+import type { Happening, Page, Run } from "../api/shapes";
+import { bind } from "../keys/keys";
+import { StateMark } from "../look/StateMark";
+import { Since } from "../runs/RunRow";
+import { runs, trouble as troubleOfRuns } from "../runs/store";
+import { useAnswer } from "../shell/loading";
+import { go } from "../shell/route";
+import { Trouble } from "../shell/Trouble";
+import { Said } from "../text/Said";
+import { Approval } from "./Approval";
+import { causeInWords } from "./causes";
+import { Conversation } from "./Conversation";
+import { Ending } from "./Ending";
+import { KeyBar } from "./KeyBar";
+import { Tell } from "./Tell";
+import type { TerminalHandle } from "./TerminalView";
+import { Timeline } from "./Timeline";
+import "./pane.css";
+
+const TerminalView = lazy(() => import("./TerminalView"));
+
+/** One run: its terminal, and everything that is known of it. */
+export function PaneScreen({ id }: { id: string }) {
+  const listed = runs.value?.find((run) => run.id === id);
+  // A run that is over is in no list, but can still be looked at.
+  const kept = useAnswer<Run>(() => ask("GET", `/api/runs/${encodeURIComponent(id)}`), [id, listed === undefined]);
+  const run = listed ?? kept.value;
+  useEffect(() => bind([{ keys: ["Escape", "u"], does: "back to all runs", action: () => go("runs") }]), []);
+  if (!run) {
+    return kept.error !== null ? <Trouble text={kept.error} /> : <p class="empty">Looking…</p>;
+  }
+  return <Pane run={run} />;
+}
+
+function Pane({ run }: { run: Run }) {
+  const isOver = run.ended_at !== null;
+  const asks = run.reason === "permission" || run.reason === "question";
+  return (
+    <>
+      <header class="pane-head">
+        <a class="back" href="/" aria-label="All runs">
+          ‹
+        </a>
+        <h1 class="cut">
+          <Said text={run.target} />
+        </h1>
+        <StateMark state={run.state} reason={run.reason} confidence={run.confidence} />
+        <Since at={run.since} />
+        <span class="soft number">{run.id}</span>
+        {run.reason === "done" && mayWrite() && <Seen run={run} />}
+        {mayWrite() && !isOver && <Ending run={run} />}
+      </header>
+      <Trouble text={troubleOfRuns.value} />
+      <div class="pane">
+        <div class="left">
+          {asks && <Approval run={run} />}
+          {isOver ? <p class="notice">Its pane is gone. The time machine may bring it back.</p> : <Live run={run} />}
+        </div>
+        <div class="right">
+          <section class="panel">
+            <h2>What it is doing</h2>
+            <div class="body stack">
+              <p class="thought">{run.thought === null ? <span class="soft">Nothing to say yet.</span> : <Said text={run.thought} />}</p>
+              <dl class="facts">
+                {run.objective !== null && (
+                  <>
+                    <dt>Asked for</dt>
+                    <dd>
+                      <Said text={run.objective} />
+                    </dd>
+                  </>
+                )}
+                <dt>State by</dt>
+                <dd>{causeInWords(run.cause)}</dd>
+                <dt>Directory</dt>
+                <dd>
+                  <Said text={run.cwd} />
+                </dd>
+                <dt>Where</dt>
+                <dd>
+                  {run.user}@{run.host}, <Said text={run.socket.split("/").at(-1) ?? ""} />
+                </dd>
+              </dl>
+            </div>
+          </section>
+          <section class="panel">
+            <h2>Conversation</h2>
+            <div class="body">
+              <Conversation run={run} />
+            </div>
+          </section>
+          <section class="panel">
+            <h2>What happened</h2>
+            <div class="body">
+              <History run={run} />
+            </div>
+          </section>
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Seen({ run }: { run: Run }) {
+  const [trouble, setTrouble] = useState<string | null>(null);
+  return (
+    <>
+      <button class="button" onClick={() => void ask("POST", `/api/runs/${run.id}/seen`, {}).catch((error: unknown) => setTrouble(sentence(error)))}>
+        I have seen it
+      </button>
+      <Trouble text={trouble} />
+    </>
+  );
+}
+
+function Live({ run }: { run: Run }) {
+  const handle = useRef<TerminalHandle | null>(null);
+  const [note, setNote] = useState<string | null>(null);
+  const [size, setSize] = useState<{ cols: number; rows: number } | null>(null);
+  const [isTaken, setTaken] = useState(false);
+  const isTakenNow = useRef(false);
+  isTakenNow.current = isTaken;
+  // Whoever leaves gives the size back.
+  useEffect(() => () => { if (isTakenNow.current) socket.releaseSize(run.id); }, [run.id]);
+
+  const takeSize = (): void => {
+    if (isTaken) socket.releaseSize(run.id);
+    else {
+      const room = handle.current?.room();
+      if (room) socket.takeSize(run.id, room.cols, room.rows);
+    }
+    setTaken(!isTaken);
+  };
+  const paste = async (): Promise<void> => {
+    try {
+      handle.current?.paste(await navigator.clipboard.readText());
+      handle.current?.focus();
+    } catch {
+      setNote("The browser does not give the clipboard here. Press Ctrl V in the terminal.");
+    }
+  };
+  const earlier = async (): Promise<void> => {
+    try {
+      handle.current?.showEarlier((await ask<{ text: string }>("GET", `/api/runs/${run.id}/scrollback`)).text);
+    } catch (error) {
+      setNote(sentence(error));
+    }
+  };
+  return (
+    <section class="live" aria-label="Terminal">
+      <div class="terminal-frame">
+        <Suspense fallback={<p class="soft waiting">Opening the terminal…</p>}>
+          <TerminalView
+            run={run.id}
+            mayType={mayWrite()}
+            onReady={(ready) => (handle.current = ready)}
+            onRefused={setNote}
+            onClosed={(why) => setNote(`The terminal is no longer shown: ${why}`)}
+            onSize={(cols, rows) => setSize({ cols, rows })}
+          />
+        </Suspense>
+      </div>
+      <div class="row tools">
+        {mayWrite() && <KeyBar run={run.id} onRefused={setNote} />}
+        <span class="grow" />
+        <span class="soft number size">{size && `${size.cols}×${size.rows}`}</span>
+        <button class="button" onClick={() => void earlier()}>
+          Scrollback
+        </button>
+        {mayWrite() && (
+          <>
+            <button class="button" onClick={() => void paste()}>
+              Paste
+            </button>
+            <button class="button" aria-pressed={isTaken} onClick={takeSize} title="Gives the pane the size of this window, for everybody who looks at it">
+              {isTaken ? "Give size back" : "Take size"}
+            </button>
+          </>
+        )}
+      </div>
+      <p class="note soft" role="status">
+        {note ?? (mayWrite() ? "Typing in the terminal goes to the pane. F6 leaves it." : "You may look, and not type.")}
+      </p>
+      {mayWrite() && run.agent !== null && <Tell run={run.id} />}
+    </section>
+  );
+}
+
+const SHOWN = new Set(["state_changed", "run_created", "run_returned", "run_deleted", "identity_changed", "seen", "sent"]);
+
+function History({ run }: { run: Run }) {
+  const loaded = useAnswer<Page<Happening>>(() => ask("GET", `/api/runs/${run.id}/timeline`), [run.id]);
+  const [fresh, setFresh] = useState<Happening[]>([]);
+  useEffect(
+    () =>
+      follow((event) => {
+        if (event.run === run.id && SHOWN.has(event.kind)) setFresh((before) => [event, ...before].slice(0, 200));
+      }),
+    [run.id],
+  );
+  const known = (loaded.value?.items ?? []).filter((event) => SHOWN.has(event.kind));
+  const all = new Map([...known, ...fresh].map((event) => [event.seq, event]));
+  return (
+    <>
+      <Trouble text={loaded.error} />
+      <Timeline events={[...all.values()].sort((a, b) => b.seq - a.seq)} />
+    </>
+  );
+}

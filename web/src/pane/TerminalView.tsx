@@ -1,0 +1,137 @@
+import { FitAddon } from "@xterm/addon-fit";
+import { Terminal } from "@xterm/xterm";
+import "@xterm/xterm/css/xterm.css";
+import { useEffect, useRef } from "preact/hooks";
+import { socket } from "../api/live";
+import type { TerminalFrame } from "../api/socket";
+import { COLOURS } from "./colours";
+import { letterSize, redraw } from "./fitting";
+import { documentForTerminal } from "./styling";
+
+export interface TerminalHandle {
+  focus: () => void;
+  /** How many columns and rows there is room for, at a usual size of letters. */
+  room: () => { cols: number; rows: number };
+  paste: (text: string) => void;
+  /** Put earlier lines above what is shown. */
+  showEarlier: (text: string) => void;
+}
+
+interface TerminalViewProps {
+  run: string;
+  mayType: boolean;
+  onReady: (handle: TerminalHandle) => void;
+  onRefused: (why: string) => void;
+  onClosed: (why: string) => void;
+  onSize: (cols: number, rows: number) => void;
+}
+
+const USUAL = 13;
+
+/** The terminal of a run as it is now: what it shows comes in, what is typed goes out. */
+export default function TerminalView(props: TerminalViewProps) {
+  const frame = useRef<HTMLDivElement>(null);
+  const latest = useRef(props);
+  latest.current = props;
+  useEffect(() => {
+    if (frame.current === null) return;
+    return show(frame.current, latest);
+  }, [props.run]);
+  return <div class="terminal" ref={frame} />;
+}
+
+function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () => void {
+  const { run } = props.current;
+  const terminal = new Terminal({
+    documentOverride: documentForTerminal(),
+    allowProposedApi: false,
+    convertEol: false,
+    cursorBlink: false,
+    disableStdin: !props.current.mayType,
+    fontFamily: getComputedStyle(document.documentElement).getPropertyValue("--mono"),
+    fontSize: USUAL,
+    // The size is the pane's, not ours: lines must not be laid out anew.
+    reflowCursorLine: false,
+    screenReaderMode: true,
+    scrollback: 10_000,
+    theme: COLOURS,
+    linkHandler: { activate: () => undefined },
+  });
+  const fit = new FitAddon();
+  terminal.loadAddon(fit);
+  terminal.open(frame);
+  let earlier = "";
+  let last: Extract<TerminalFrame, { type: "screen" }> | null = null;
+
+  // How wide a letter is by its size, measured once there is one.
+  const ratio = (): number => {
+    const shown = frame.querySelector<HTMLElement>(".xterm-screen");
+    const width = shown ? shown.getBoundingClientRect().width / terminal.cols : 0;
+    return width > 0 ? width / (terminal.options.fontSize ?? USUAL) : 0.6;
+  };
+  const adapt = (): void => {
+    const room = { width: frame.clientWidth - 18, height: frame.clientHeight };
+    const size = letterSize(terminal.cols, room, ratio());
+    if (size !== terminal.options.fontSize) terminal.options.fontSize = size;
+  };
+  const resize = (cols: number, rows: number): void => {
+    if (cols !== terminal.cols || rows !== terminal.rows) terminal.resize(cols, rows);
+    adapt();
+    props.current.onSize(cols, rows);
+  };
+  const draw = (): void => {
+    if (last === null) return;
+    terminal.reset();
+    resize(last.cols, last.rows);
+    if (earlier) terminal.write(`${earlier.replace(/\r?\n/g, "\r\n")}${"\r\n".repeat(last.rows)}\u001b[H`);
+    terminal.write(redraw(last.text, last.cursor));
+  };
+  const take = (message: TerminalFrame): void => {
+    if (message.type === "screen") {
+      last = message;
+      draw();
+    } else if (message.type === "output") terminal.write(message.text);
+    else if (message.type === "resized") resize(message.cols, message.rows);
+    else props.current.onClosed(message.why);
+  };
+  const type = (text: string): void => {
+    if (!props.current.mayType) return;
+    void socket.type(run, { text }).then((answer) => {
+      if (answer.result === "refused") props.current.onRefused(answer.why ?? "It was not typed.");
+    });
+  };
+
+  terminal.onData(type);
+  terminal.onBinary(type);
+  // Tab belongs to the program in the pane, so another key leads out of the terminal.
+  terminal.attachCustomKeyEventHandler((event) => {
+    if (event.key !== "F6") return true;
+    event.preventDefault();
+    if (event.type === "keydown") document.querySelector<HTMLElement>("[data-after-terminal]")?.focus();
+    return false;
+  });
+  const observer = new ResizeObserver(adapt);
+  observer.observe(frame);
+  const leave = socket.watch(run, take);
+  props.current.onReady({
+    focus: () => terminal.focus(),
+    room: () => {
+      const shown = terminal.options.fontSize;
+      terminal.options.fontSize = USUAL;
+      const found = fit.proposeDimensions() ?? { cols: 80, rows: 24 };
+      if (shown !== undefined) terminal.options.fontSize = shown;
+      return found;
+    },
+    paste: (text) => terminal.paste(text),
+    showEarlier: (text) => {
+      earlier = text;
+      draw();
+      terminal.scrollToLine(0);
+    },
+  });
+  return () => {
+    leave();
+    observer.disconnect();
+    terminal.dispose();
+  };
+}

@@ -1,0 +1,85 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ask, sentence } from "../api/ask";
+import { go } from "../shell/route";
+import { Trouble } from "../shell/Trouble";
+import { refresh, runs } from "./store";
+
+interface Started {
+  run: string | null;
+  result: string;
+}
+
+const KNOWN = ["claude", "codex", "gemini", "qwen", "copilot", "opencode", "hermes", "goose", "aider", "cline", "cursor", "amp"];
+
+/** Start an agent in a session of its own. */
+export function NewRun({ onClose }: { onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [trouble, setTrouble] = useState<string | null>(null);
+  const [isStarting, setStarting] = useState(false);
+  useEffect(() => dialog.current?.showModal(), []);
+  const folders = [...new Set((runs.value ?? []).map((run) => run.cwd))].sort();
+
+  const start = async (form: HTMLFormElement): Promise<void> => {
+    const given = Object.fromEntries([...new FormData(form)].filter(([, value]) => typeof value === "string" && value.trim() !== ""));
+    setStarting(true);
+    setTrouble(null);
+    try {
+      const started = await ask<Started>("POST", "/api/runs", given);
+      await refresh();
+      onClose();
+      if (started.run) go("runs", started.run);
+    } catch (error) {
+      setTrouble(sentence(error));
+      setStarting(false);
+    }
+  };
+
+  return (
+    <dialog ref={dialog} aria-labelledby="new-title" onClose={onClose}>
+      <h2 id="new-title">Start an agent</h2>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void start(event.currentTarget);
+        }}
+      >
+        <label class="labelled">
+          Agent
+          <input class="field" name="agent" list="agents" required autocomplete="off" spellcheck={false} />
+        </label>
+        <datalist id="agents">
+          {KNOWN.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+        <label class="labelled">
+          Directory
+          <input class="field" name="cwd" list="folders" autocomplete="off" spellcheck={false} placeholder="your home" />
+        </label>
+        <datalist id="folders">
+          {folders.map((folder) => (
+            <option key={folder} value={folder} />
+          ))}
+        </datalist>
+        <label class="labelled">
+          What it is to do
+          <textarea class="field" name="prompt" />
+        </label>
+        <label class="labelled">
+          Name of the session
+          <input class="field" name="name" autocomplete="off" spellcheck={false} placeholder="the next number" />
+        </label>
+        <Trouble text={trouble} />
+        <div class="row end">
+          <button type="button" class="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button class="button main" disabled={isStarting}>
+            {isStarting ? "Starting…" : "Start"}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

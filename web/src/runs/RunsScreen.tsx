@@ -1,0 +1,93 @@
+import { signal } from "@preact/signals";
+import { useState } from "preact/hooks";
+import { mayWrite } from "../api/live";
+import type { Run } from "../api/shapes";
+import { Find } from "../keys/Find";
+import { useRowKeys } from "../keys/rows";
+import { Trouble } from "../shell/Trouble";
+import { counted } from "../text/numbers";
+import { FirstSteps } from "./FirstSteps";
+import { agentsOf, grouped, matches, nameOf, type Filter, type Group } from "./grouping";
+import { NewRun } from "./NewRun";
+import { RunRow } from "./RunRow";
+import { needy, runs, trouble } from "./store";
+import "./runs.css";
+
+// Outlives the screen: whoever comes back from a pane finds the list as they left it.
+const filter = signal<Filter>({ text: "", agent: null });
+
+/** Who needs me? */
+export function RunsScreen() {
+  const [isNew, setNew] = useState(false);
+  useRowKeys([{ keys: ["n"], does: "start an agent", action: () => setNew(mayWrite()) }]);
+  const all = runs.value;
+  if (all === null) {
+    return trouble.value === null ? <p class="empty">Looking…</p> : <Trouble text={trouble.value} />;
+  }
+  const shown = all.filter((run) => matches(run, filter.value));
+  return (
+    <>
+      <header class="row">
+        <h1 class="grow">{headline(all)}</h1>
+        {mayWrite() && (
+          <button class="button" onClick={() => setNew(true)}>
+            New agent
+          </button>
+        )}
+      </header>
+      <Trouble text={trouble.value} />
+      {all.length === 0 ? <FirstSteps onNew={() => setNew(true)} /> : <Filters all={all} />}
+      {all.length > 0 && shown.length === 0 && <p class="empty">No run is like that.</p>}
+      {grouped(shown).map((group) => (
+        <GroupOfRuns key={group.name} group={group} all={all} />
+      ))}
+      {isNew && <NewRun onClose={() => setNew(false)} />}
+    </>
+  );
+}
+
+function headline(all: readonly Run[]): string {
+  if (all.length === 0) return "Nothing runs yet";
+  if (needy.value === 0) return "Nobody needs you";
+  return `${counted(needy.value, "run")} need${needy.value === 1 ? "s" : ""} you`;
+}
+
+function Filters({ all }: { all: readonly Run[] }) {
+  const { text, agent } = filter.value;
+  const agents = agentsOf(all);
+  return (
+    <div class="row filters">
+      <Find value={text} label="Find a run" onFind={(next) => (filter.value = { ...filter.value, text: next })} />
+      {agents.length > 1 && (
+        <div class="chips" role="group" aria-label="Only this agent">
+          {agents.map(([name, count]) => (
+            <button
+              key={name}
+              class="chip"
+              aria-pressed={agent === name}
+              onClick={() => (filter.value = { ...filter.value, agent: agent === name ? null : name })}
+            >
+              {name} <span class="soft number">{count}</span>
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function GroupOfRuns({ group, all }: { group: Group; all: readonly Run[] }) {
+  const owners = new Set(all.map((run) => `${run.user}@${run.host}`));
+  return (
+    <section class={`group panel ${group.name}`} aria-labelledby={`group-${group.name}`}>
+      <h2 id={`group-${group.name}`}>
+        {group.title} <span class="soft number">{group.runs.length}</span>
+      </h2>
+      <ul class={owners.size > 1 ? "runs owned" : "runs"}>
+        {group.runs.map((run) => (
+          <RunRow key={run.id} run={run} name={nameOf(run, all)} withOwner={owners.size > 1} />
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,81 @@
+import { computed, signal } from "@preact/signals";
+import { askAgain, isKnown, sentence } from "../api/ask";
+import { connection, follow } from "../api/live";
+import type { Happening, Page, Run, Theme } from "../api/shapes";
+import { applied } from "./applying";
+
+/** Every run whose pane is there; null until they were first asked for. */
+export const runs = signal<Run[] | null>(null);
+
+/** Why they could not be asked for, the last time. */
+export const trouble = signal<string | null>(null);
+
+/** The colours of repositories, by their directories. */
+export const themes = signal<Record<string, Theme>>({});
+
+/** How many need somebody. */
+export const needy = computed(() => (runs.value ?? []).filter((run) => run.state === "attention" || run.state === "error").length);
+
+let isAsking = false;
+let isStale = false;
+let timer: ReturnType<typeof setTimeout> | null = null;
+
+/** Ask for the runs; while that goes on, one more time at most is remembered. */
+export async function refresh(): Promise<void> {
+  if (isAsking) {
+    isStale = true;
+    return;
+  }
+  isAsking = true;
+  try {
+    runs.value = (await askAgain<Page<Run>>("/api/runs?limit=1000")).items;
+    trouble.value = null;
+    void colours();
+  } catch (error) {
+    trouble.value = sentence(error);
+  } finally {
+    isAsking = false;
+    if (isStale) {
+      isStale = false;
+      soon();
+    }
+  }
+}
+
+async function colours(): Promise<void> {
+  const wanted = new Set((runs.value ?? []).map((run) => run.theme).filter((root) => root !== null));
+  if ([...wanted].every((root) => root in themes.value)) return;
+  try {
+    const { items } = await askAgain<Page<Theme>>("/api/themes?limit=1000");
+    themes.value = Object.fromEntries(items.map((theme) => [theme.root, theme]));
+  } catch {
+    // Without colours everything else is still there.
+  }
+}
+
+function soon(): void {
+  timer ??= setTimeout(() => {
+    timer = null;
+    void refresh();
+  }, 250);
+}
+
+/** What an event says is shown at once; the whole truth is asked for right after. */
+function heard(event: Happening): void {
+  if (event.run === null && !event.kind.startsWith("server_")) return;
+  if (runs.value) runs.value = applied(runs.value, event);
+  soon();
+}
+
+/** Keep the runs up to date from now on. */
+export function keep(): void {
+  follow(heard);
+  void refresh();
+  connection.subscribe((state) => {
+    if (state === "live") void refresh();
+  });
+  // Nothing should need this; should an event ever be missed, it is not for long.
+  setInterval(() => {
+    if (isKnown.value && document.visibilityState === "visible") void refresh();
+  }, 30_000);
+}

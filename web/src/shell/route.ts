@@ -1,0 +1,45 @@
+import { signal } from "@preact/signals";
+
+export type Screen = "runs" | "time-machine" | "chats" | "jobs" | "events" | "settings";
+
+export interface Place {
+  screen: Screen;
+  /** What is looked at there, null for all. */
+  id: string | null;
+}
+
+const SCREENS: readonly Screen[] = ["runs", "time-machine", "chats", "jobs", "events", "settings"];
+
+/** Where an address leads; anything unknown leads to the first screen. */
+export function placeOf(path: string): Place {
+  const [first, second] = path.split("/").filter((part) => part !== "");
+  const screen = SCREENS.find((each) => each === first) ?? "runs";
+  return { screen, id: second === undefined ? null : decodeURIComponent(second) };
+}
+
+export function addressOf(screen: Screen, id: string | null = null): string {
+  if (id === null) return screen === "runs" ? "/" : `/${screen}`;
+  return `/${screen}/${encodeURIComponent(id)}`;
+}
+
+export const place = signal<Place>(typeof location === "undefined" ? placeOf("/") : placeOf(location.pathname));
+
+export function go(screen: Screen, id: string | null = null): void {
+  const address = addressOf(screen, id);
+  if (address !== location.pathname) history.pushState(null, "", address);
+  place.value = placeOf(address);
+  scrollTo(0, 0);
+}
+
+/** Follow links and the browser's own buttons without loading anything again. */
+export function followLinks(): void {
+  addEventListener("popstate", () => (place.value = placeOf(location.pathname)));
+  document.addEventListener("click", (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = event.target instanceof Element ? event.target.closest("a") : null;
+    if (!link || link.origin !== location.origin || link.target || link.hasAttribute("download")) return;
+    event.preventDefault();
+    const { screen, id } = placeOf(link.pathname);
+    go(screen, id);
+  });
+}

@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import { applied } from "../src/runs/applying";
+import { stretches, wordsOf } from "../src/chats/words";
+import { inWords } from "../src/events/words";
+import { commandOf } from "../src/jobs/words";
+import { causeInWords } from "../src/pane/causes";
+import { letterSize, redraw } from "../src/pane/fitting";
+import { choicesOf } from "../src/pane/prompts";
+import { parseWord } from "../src/runs/states";
+import { addressOf, placeOf } from "../src/shell/route";
+import { progressOf } from "../src/time-machine/progress";
+import { heaped, placed } from "../src/time-machine/timeline";
+import type { Job, RestoreStep, SnapshotLine } from "../src/api/shapes";
+import { aRun } from "./runs";
+
+test("an event shows at once in the run it is about, and in no other", () => {
+  const runs = [aRun({ id: "r1" }), aRun({ id: "r2" })];
+  const event = {
+    seq: 9, at: "2026-11-15T13:00:00Z", kind: "state_changed", run: "r2", server: null,
+    data: { state: "attention", reason: "permission", cause: "screen:ask", confidence: "high", from: "busy", to: "attention(permission)" },
+  };
+  const [first, second] = applied(runs, event);
+  expect(first).toBe(runs[0]);
+  expect(second).toMatchObject({ state: "attention", reason: "permission", since: event.at, previous: "busy" });
+  const [, back] = applied([aRun({ id: "r1" }), second ?? aRun({})], { ...event, data: { state: "idle", cause: "seen" } });
+  expect(back?.reason).toBeNull();
+});
+
+test("a state with its reason is read", () => {
+  expect(parseWord("attention(permission)")).toEqual({ state: "attention", reason: "permission" });
+  expect(parseWord("idle")).toEqual({ state: "idle", reason: null });
+});
+
+test("what was found is marked by characters, and marks that fit nowhere are none", () => {
+  expect(stretches("👩 tiles", [[2, 7]])).toEqual([{ text: "👩 ", isFound: false }, { text: "tiles", isFound: true }]);
+  expect(stretches("abc", [[2, 9], [1, 1]])).toEqual([{ text: "abc", isFound: false }]);
+  expect(stretches("abcd", [[1, 3], [0, 2]]).map((each) => each.text).join("")).toBe("abcd");
+});
+
+test("a turn is told with its parts and its calls", () => {
+  const turn = { position: 1, role: "assistant", at: "", content: [{ type: "text", text: "Hello" }, { type: "image" }], tool_calls: [{ function: { name: "run", arguments: "{}" } }] };
+  expect(wordsOf(turn)).toBe('Hello\n{"type":"image"}\ncalls run {}');
+});
+
+test("addresses lead where they came from, whatever is in an id", () => {
+  for (const id of ["r7", "a/b", "ü %", "?#"]) expect(placeOf(addressOf("chats", id))).toEqual({ screen: "chats", id });
+  expect(placeOf("/nowhere")).toEqual({ screen: "runs", id: null });
+});
+
+test("answers are read off a prompt where nobody names them", () => {
+  expect(choicesOf({ prompt: "Do you want to proceed?\n❯ 1. Yes\n  2. No, tell it\n" }).map((each) => each.key)).toEqual(["1", "2", "Escape"]);
+  expect(choicesOf({ prompt: "◈ May I run this?\n    $ ls\n  [y] yes  [n] no ▸ " })).toEqual([
+    { key: "y", label: "yes" },
+    { key: "n", label: "no" },
+    { key: "Escape", label: "leave it" },
+  ]);
+  expect(choicesOf({ prompt: "Proceed? (y/n)" }).map((each) => each.key)).toEqual(["y", "n", "Escape"]);
+});
+
+test("a cause is said in words, and an unknown one as it is", () => {
+  expect(causeInWords("screen:sim.ask")).toBe("read off the screen (sim.ask)");
+  expect(causeInWords("oracle:x")).toBe("oracle:x");
+});
+
+test("events nobody has words for are told by what they hold", () => {
+  expect(inWords({ seq: 1, at: "", kind: "moon_rose", run: null, server: null, data: { over: "sea", deep: {}, none: null } })).toBe("over sea");
+});
+
+test("letters are neither too small nor too large", () => {
+  const room = { width: 800, height: 600 };
+  expect(letterSize(80, room, 0.6)).toBe(15);
+  expect(letterSize(400, room, 0.6)).toBe(9);
+  expect(letterSize(120, room, 0.6)).toBeCloseTo(11, 0);
+});
+
+test("a screen is drawn with the cursor where it was", () => {
+  expect(redraw("a\nb\n", { x: 3, y: 1 })).toBe("a\r\nb\u001b[0m\u001b[2;4H");
+});
+
+const snapshot = (id: string, minutes: number): SnapshotLine => ({
+  id, host: "h", user: "u", socket: "s", taken_at: new Date(Date.parse("2026-11-15T12:00:00Z") - minutes * 60_000).toISOString(),
+  last_seen_at: "", sessions: 1, windows: 1, panes: 1, agents: 1, origin: "capture",
+});
+
+test("the newest snapshot stands at the right end, the oldest at the left, and neighbours are heaped", () => {
+  const marks = placed([snapshot("old", 10_000), snapshot("new", 1), snapshot("mid", 60), snapshot("mid2", 60.5)], Date.parse("2026-11-15T12:00:00Z"));
+  expect(marks.map((each) => each.snapshot.id)).toEqual(["new", "mid", "mid2", "old"]);
+  expect([marks[0]?.at, marks[3]?.at]).toEqual([1, 0]);
+  expect(heaped(marks, 0.02).map((heap) => heap.length)).toEqual([1, 2, 1]);
+});
+
+test("a restore is over when nothing of it is open", () => {
+  const step = (result: string): RestoreStep => ({ n: 1, target: "", action: "resume", agent: null, conversation: null, argv: [], cwd: "", result, why: "", user: "", socket: "", pane: null, screen: [] });
+  expect(progressOf({ id: "x", snapshot: "s", steps: [step("verified"), step("planned")], summary: {} })).toMatchObject({ settled: 1, total: 2, isOver: false });
+  expect(progressOf({ id: "x", snapshot: "s", steps: [step("verified"), step("failed")], summary: {} })).toMatchObject({ failed: 1, isOver: true });
+});
+
+test("a command is shown as one would type it", () => {
+  expect(commandOf({ shell: null, argv: ["echo", "it's", "a b"] } as unknown as Job)).toBe(`echo 'it'"'"'s' 'a b'`);
+});

@@ -1,0 +1,15 @@
+import { defineConfig } from "vitest/config";
+
+// Everything is served from one place on one machine: hashed names, no source maps, nothing from elsewhere.
+export default defineConfig({
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  build: {
+    outDir: "../src/perdure/web_dist",
+    emptyOutDir: true,
+    target: "es2022",
+    // A font or an image as a data: address would need a hole in the content security policy.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+  test: { include: ["tests/**/*.test.ts"], environment: "node" },
+});
