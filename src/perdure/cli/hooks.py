@@ -8,7 +8,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from datetime import datetime
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +19,7 @@ from perdure.errors import NotFound, PerdureError, Refused
 from perdure.hooks import apply
 from perdure.hooks.apply import Change, Place
 from perdure.hooks.merge import State
-from perdure.host import spool
+from perdure.hooks.status import hook_places, status_of
 from perdure.host.clock import now
 from perdure.model.secrets import HIDDEN, is_secret_name, redact_text
 
@@ -42,24 +41,6 @@ class Result(Struct, frozen=True, kw_only=True):
     result: str
     files: tuple[str, ...] = ()
     message: str | None = None
-
-
-class FileState(Struct, frozen=True, kw_only=True):
-    """What one file holds of ours."""
-
-    path: str
-    state: State
-
-
-class Status(Struct, frozen=True, kw_only=True):
-    """How an agent stands."""
-
-    agent: str
-    #: As of the file that needs somebody most; `not there` without a config directory.
-    state: str
-    home: str
-    files: tuple[FileState, ...]
-    last_record: datetime | None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -93,8 +74,7 @@ def _places(setup: Setup, named: Sequence[str]) -> list[Place]:
     for name in named:
         if name not in facts:
             raise NotFound(f"There are no hooks for {name!r}, only for {', '.join(facts)}.")
-    wanted = [name for name in facts if not named or name in named]
-    places = [apply.place(name, facts[name], os.environ, setup.me.home, setup.state_dir) for name in wanted]
+    places = hook_places(os.environ, setup.me.home, setup.state_dir, named)
     for each in places if named else ():
         if not each.is_there and not each.is_relative:
             raise NotFound(f"{each.agent} has no directory {each.home}; start it once, or set the variable it uses.")
@@ -157,7 +137,7 @@ def _exit_code(results: Sequence[Result]) -> int:
 
 
 def _status(places: Sequence[Place], *, as_json: bool) -> int:
-    found = [_status_of(each) for each in places]
+    found = [status_of(each) for each in places]
     if as_json:
         print_json({"agents": found})
         return 0
@@ -173,25 +153,6 @@ def _status(places: Sequence[Place], *, as_json: bool) -> int:
     ]
     print_table(("agent", "hooks", "last record", "file"), rows, whole=("agent", "hooks"), spare=("file",))
     return 0
-
-
-def _status_of(where: Place) -> Status:
-    files = tuple(FileState(path=path, state=state) for path, state in apply.states(where)) if where.is_there else ()
-    return Status(
-        agent=where.agent,
-        state=_worst([file.state for file in files]) if files else "not there",
-        home=where.home,
-        files=files,
-        last_record=spool.newest(where.records),
-    )
-
-
-def _worst(states: Sequence[State]) -> State:
-    """Return what is to be said of several files: the one that needs somebody most."""
-    order = (State.UNREADABLE, State.EDITED, State.OUTDATED, State.ABSENT, State.THEIRS, State.INSTALLED)
-    worst = min(states, key=order.index)
-    # With one of two there, installing again completes it.
-    return State.OUTDATED if worst is State.ABSENT and State.INSTALLED in states else worst
 
 
 def _diff(places: Sequence[Place], *, as_json: bool) -> int:
