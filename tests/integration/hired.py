@@ -42,7 +42,8 @@ class Jobs:
         id: str | None = None,
     ) -> Job:
         """Start a job and return it."""
-        id = id or f"job{len(self._ids)}"
+        # Nobody else's: those of a job are known by its id, whoever else is tested at the same time.
+        id = id or f"job{len(self._ids)}-{os.urandom(4).hex()}"
         path = job_path(self.directory, id)
         self._ids.append(id)
         hiring.start(

@@ -10,14 +10,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
 
 from perdure.host.unix_socket import connected
 from perdure.jobs import control, hiring, output
-from perdure.jobs.place import JobPlace, job_path
+from perdure.jobs.place import Began, JobPlace, job_path
 from perdure.model.job import JobStatus
 from tests.conftest import PrivateHome
 from tests.integration.hired import Jobs, in_another_process, is_there, kill, until
@@ -47,8 +46,10 @@ def jobs(private_home: PrivateHome) -> Iterator[Jobs]:
 def test_whoever_is_killed_at_whatever_moment(jobs: Jobs, seed: int) -> None:
     chance = random.Random(seed)
     victims = ("caller", "foreman", "both")[seed % 3]
-    caller = in_another_process(CALLER, jobs.directory, "it", WORK)
-    job = jobs.of("it")
+    # Not the same as that of another seed, which may be at work beside this one: what belongs to a job bears its id.
+    id = f"it{seed}"
+    caller = in_another_process(CALLER, jobs.directory, id, WORK)
+    job = jobs.of(id)
     time.sleep(chance.uniform(0.0, 0.5))
     if victims != "foreman":
         caller.kill()
@@ -80,16 +81,22 @@ def test_a_foreman_that_is_killed_while_it_is_asked_takes_no_job_with_it(
     until(lambda: len(jobs.foremen()) > 1, "somebody who stands by")
     victims = jobs.foremen()[:1]
 
-    @contextmanager
-    def killing(path: str, *, timeout: float) -> Iterator[socket.socket]:
-        with connected(path, timeout=timeout) as connection:
-            while victims:
-                kill(victims.pop())
-            yield connection
+    def killing(path: str, *, timeout: float) -> socket.socket:
+        connection = connected(path, timeout=timeout)
+        while victims:
+            kill(victims.pop())
+        return connection
 
     monkeypatch.setattr(hiring, "connected", killing)
     job = jobs.shell("echo out; sleep 0.2; exit 4")
     assert (job.ended().exit_code, job.said()) == (4, b"out\n")
+
+
+def handed_over(jobs: Jobs, id: str, place: JobPlace) -> Began | None:
+    """Hand an order over that was written down before."""
+    deadline = time.monotonic() + 60
+    called = hiring._Foreman(jobs.directory, deadline)
+    return hiring._hand_over(called, jobs.directory, id, place, (), deadline)
 
 
 def test_what_was_given_up_is_never_begun(jobs: Jobs) -> None:
@@ -98,7 +105,7 @@ def test_what_was_given_up_is_never_begun(jobs: Jobs) -> None:
     assert place.judgement().status is JobStatus.RUNNING
     assert place.give_up("It was too late.", NOW)
     assert not place.give_up("Twice.", NOW)
-    assert hiring._hand_over(jobs.directory, "late", place, (), time.monotonic() + 60) is None
+    assert handed_over(jobs, "late", place) is None
     judged = place.judgement()
     assert (judged.status, judged.exit_code, judged.why) == (JobStatus.EXITED, None, "It was too late.")
     assert place.began() is None
@@ -112,8 +119,7 @@ def test_one_who_has_begun_cannot_be_given_up(jobs: Jobs) -> None:
 
 def test_an_order_handed_over_twice_is_begun_once(jobs: Jobs) -> None:
     job = jobs.shell("echo once; exec sleep 1000")
-    again = hiring._hand_over(jobs.directory, os.path.basename(job.path), job.place, (), time.monotonic() + 60)
-    assert again == job.began
+    assert handed_over(jobs, os.path.basename(job.path), job.place) == job.began
     job.until_said(b"once\n")
     assert job.said() == b"once\n"
 

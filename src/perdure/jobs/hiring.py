@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from perdure.errors import PerdureError, Refused
 from perdure.host.clock import now, pause, ticking
@@ -48,21 +49,24 @@ def start(
     """
     if not sys.platform.startswith("linux"):
         raise Refused("Jobs need Linux: how a job ended cannot be told for certain elsewhere.")
-    place = JobPlace(job_path(jobs_dir, id))
-    place.write_order(argv=argv, cwd=cwd, env=env, terminal=terminal, cap=cap)
-    try:
-        return _hand_over(jobs_dir, id, place, outside, ticking() + patience)
-    except PerdureError as error:
-        if not place.give_up(error.message, now()):
-            return place.began()
-        raise
+    place, deadline = JobPlace(job_path(jobs_dir, id)), ticking() + patience
+    # Before it is written down: whoever stands by wakes up meanwhile.
+    with closing(_Foreman(jobs_dir, deadline)) as called:
+        place.write_order(argv=argv, cwd=cwd, env=env, terminal=terminal, cap=cap)
+        try:
+            return _hand_over(called, jobs_dir, id, place, outside, deadline)
+        except PerdureError as error:
+            if not place.give_up(error.message, now()):
+                return place.began()
+            raise
 
 
-def _hand_over(jobs_dir: str, id: str, place: JobPlace, outside: tuple[str, ...], deadline: float) -> Began | None:
+def _hand_over(
+    called: _Foreman, jobs_dir: str, id: str, place: JobPlace, outside: tuple[str, ...], deadline: float
+) -> Began | None:
     """Ask until somebody has it. However often that is, it is begun once: `supervisor.look_after` sees to that."""
-    said = b""
     while ticking() < deadline:
-        said = _ask(jobs_dir, id, deadline)
+        said = called.ask(id)
         word = said.split()[0] if said.split() else b""
         if word in (b"began", b"ended"):
             return place.began() or _told(said)
@@ -91,17 +95,37 @@ def _told(said: bytes) -> Began | None:
     )
 
 
-def _ask(jobs_dir: str, id: str, deadline: float) -> bytes:
-    """Return what is answered; b"" when there is nobody, or not any more."""
-    try:
-        with connected(os.path.join(jobs_dir, "foreman"), timeout=max(deadline - ticking(), _MOMENT)) as connection:
-            connection.sendall(b"hire %s %s\n" % (encode(id), _stamp()))
+class _Foreman:
+    """Whoever stands by in a jobs directory, called before there is something to ask."""
+
+    def __init__(self, jobs_dir: str, deadline: float) -> None:
+        self._path = os.path.join(jobs_dir, "foreman")
+        self._deadline = deadline
+        self._connection = self._connected()
+
+    def _connected(self) -> socket.socket | None:
+        with suppress(OSError):
+            return connected(self._path, timeout=max(self._deadline - ticking(), _MOMENT))
+        return None
+
+    def ask(self, id: str) -> bytes:
+        """Return what is answered; b"" when there is nobody, or not any more. The next time somebody else is asked."""
+        with suppress(OSError), closing(self):
+            self._connection = self._connection or self._connected()
+            if self._connection is None:
+                return b""
+            self._connection.sendall(b"hire %s %s\n" % (encode(id), _stamp()))
             said = b""
-            while not said.endswith(b"\n") and (part := connection.recv(100)):
+            while not said.endswith(b"\n") and (part := self._connection.recv(100)):
                 said += part
             return said
-    except OSError:
         return b""
+
+    def close(self) -> None:
+        """Let go of whoever was called."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 def _await(place: JobPlace, deadline: float) -> Began | None:
