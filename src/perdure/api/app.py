@@ -12,7 +12,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.types import ControllerRouterHandler
 
 from perdure import __version__
-from perdure.api import health, login, pages, resources, runs, socket
+from perdure.api import health, login, pages, resources, run_actions, runs, socket
 from perdure.api.admission import LARGEST_BODY
 from perdure.api.caller import Caller
 from perdure.api.errors import on_failure
@@ -24,6 +24,7 @@ ROUTES: tuple[ControllerRouterHandler, ...] = (
     *health.ROUTES,
     *login.ROUTES,
     *runs.ROUTES,
+    *run_actions.ROUTES,
     *resources.ROUTES,
     *socket.ROUTES,
     *pages.ROUTES,

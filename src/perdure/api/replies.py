@@ -18,6 +18,8 @@ from perdure.model.text import as_text
 
 T = TypeVar("T")
 
+#: To be asked for each time, and sent only when it has changed.
+_ASK_AGAIN = "private, no-cache"
 #: How many items a page has, unless asked for otherwise, and at most.
 PAGE, LARGEST_PAGE = 200, 1000
 
@@ -78,16 +80,32 @@ def value_in(cursor: str | None, kind: type[T]) -> T | None:
         raise UsageError("There is no such page: only what `next` said leads to one.") from error
 
 
-def unless_known(request: Request[Any, Any, Any], content: T, *, tag: object = None) -> Response[T]:
-    """Return the content, or that it has not changed since the caller last had it (ETag, If-None-Match).
+def unless_known(request: Request[Any, Any, Any], content: T) -> Response[T]:
+    """Return the content, or that it has not changed since the caller last had it (ETag, If-None-Match)."""
+    body = encoded(content)
+    etag = etag_of(body)
+    if is_known(request, etag):
+        return unchanged(etag)
+    return tagged(body, etag)  # type: ignore[arg-type]  # encoded once
 
-    `tag` stands for the content where that is cheaper to tell than by the content itself.
-    """
-    body = encoded(content) if tag is None else b""
-    etag = f'"{digest_of(body or encoded(tag))[:32]}"'
-    headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
-    if etag in [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]:
-        return Response(b"", status_code=304, headers=headers)  # type: ignore[arg-type]  # there is nothing in it
-    if body:
-        return Reply(body, headers=headers, media_type="application/json")  # type: ignore[arg-type]  # encoded once
+
+def etag_of(what: bytes) -> str:
+    """Return the ETag of a content, or of anything that is another when the content is."""
+    return f'"{digest_of(what)[:32]}"'
+
+
+def is_known(request: Request[Any, Any, Any], etag: str) -> bool:
+    """Return whether the caller has what this ETag stands for."""
+    given = request.headers.get("if-none-match", "").split(",")
+    return etag in [each.strip().removeprefix("W/") for each in given]
+
+
+def unchanged(etag: str) -> Response[Any]:
+    """Return that nothing has changed."""
+    return Response(b"", status_code=304, headers={"ETag": etag, "Cache-Control": _ASK_AGAIN})
+
+
+def tagged(content: T, etag: str) -> Response[T]:
+    """Return a content with its ETag."""
+    headers = {"ETag": etag, "Cache-Control": _ASK_AGAIN}
     return Reply(content, headers=headers, media_type="application/json")

@@ -119,3 +119,25 @@ def _conversation(details: AgentDetails) -> dict[str, Any]:
         "transcript": details.transcript,
         "branch": details.branch,
     }
+
+
+class RunRows:
+    """Rows that were made before: most runs are the same from one look to the next, and what is redacted takes its time."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[Run, RunRow]] = {}
+
+    def of(self, run: Run) -> RunRow:
+        """Return a run for those who ask."""
+        made = self._made.get(run.id)
+        if made is not None and made[0] is run:
+            return made[1]
+        if len(self._made) >= _MOST_ROWS:
+            self._made.clear()
+        row = run_row(run)
+        self._made[run.id] = run, row
+        return row
+
+
+#: How many rows are kept.
+_MOST_ROWS = 4096

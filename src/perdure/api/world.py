@@ -19,6 +19,7 @@ from perdure.api.caller import Caller
 from perdure.api.keys import Keys
 from perdure.api.logs import Logs
 from perdure.api.restoring import Restores
+from perdure.api.run_rows import RunRows
 from perdure.api.vault import Vault
 from perdure.daemon.answers import Answers
 from perdure.daemon.current import Current
@@ -76,6 +77,9 @@ class ApiWorld:
         #: What the daemon does for those who ask over its own socket, by who they are.
         self.answers = answers
         self.ground = ground
+        #: When this began: numbers that only grow begin anew with it.
+        self.began_at = ground.now()
+        self.rows = RunRows()
         #: Whoever watches a pane.
         self.terminals = Terminals()
         self._readers = ThreadPoolExecutor(max_workers=READERS, thread_name_prefix="api-read")

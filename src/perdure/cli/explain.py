@@ -23,7 +23,7 @@ from perdure.model.masked import without_keys
 from perdure.model.screen import Screen
 from perdure.model.secrets import redact_argv, redact_text
 from perdure.model.user import User
-from perdure.snapshots.explain import Verdict, judge, judge_anybodys, recognition, rejected
+from perdure.snapshots.explain import Explanation, Verdict, judge, judge_anybodys, recognition, rejected
 from perdure.snapshots.identify import Seen
 from perdure.tmux.screen import read_lines
 
@@ -34,25 +34,6 @@ if TYPE_CHECKING:
 
 #: More lines than a terminal shows: a file may have any number.
 _TALLEST = 300
-
-
-class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that led to what is said of a pane."""
-
-    user: str
-    socket: str
-    pane_id: str
-    agent: str | None
-    recognition: tuple[str, ...]
-    conversation: str | None
-    evidence: str | None
-    certain: bool | None
-    because: tuple[str, ...]
-    rejected: tuple[str, ...]
-    #: What would bring the conversation back, without its secrets; None when nothing would.
-    resume: tuple[str, ...] | None
-    title: str
-    screen: Verdict
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

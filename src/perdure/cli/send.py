@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 
 import msgspec
@@ -19,20 +18,14 @@ from perdure.daemon import protocol
 from perdure.daemon.call import call
 from perdure.errors import PerdureError, UsageError
 from perdure.host.clock import now, pause
-from perdure.host.lock import held_within
+from perdure.live.alone import alone
 from perdure.live.deliver import Delivery, Result, deliver
 from perdure.live.typed import LONGEST, Message, message
-from perdure.model.digest import digest_of
 from perdure.model.masked import without_keys
 from perdure.model.text import decode
-from perdure.store.files import private_directory
-from perdure.tmux.act import Spot
 
 #: What comes behind `--` is text, whatever it looks like.
 REST = True
-
-#: So many files keep sends apart, however many panes there are; none is ever removed.
-_LOCKS = 16
 
 EXIT_CODES = {Result.DELIVERED: 0, Result.UNCONFIRMED: 4, Result.REFUSED: 6}
 
@@ -77,7 +70,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     to = recipient(setup, aimed)
     mine = to.spot.owner.uid == setup.me.uid
     at = now()
-    with _alone(setup, to.spot, args.timeout):
+    with alone(setup.state_dir, to.spot, args.timeout):
         delivery = deliver(
             told,
             to,
@@ -94,16 +87,6 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
 
 run = with_setup(_run)
-
-
-@contextmanager
-def _alone(setup: Setup, spot: Spot, timeout: float) -> Iterator[None]:
-    """Let no other send type into the same pane meanwhile: the two would become one message. Raises `Refused`."""
-    private_directory(setup.state_dir)
-    number = int(digest_of(f"{spot.socket} {spot.pane}".encode())[:8], 16) % _LOCKS
-    path = os.path.join(setup.state_dir, f"send-{number}.lock")
-    with held_within(path, "send", timeout):
-        yield
 
 
 def _let_the_daemon_know(setup: Setup, aimed: Aim, delivery: Delivery, at: datetime, *, typed: bool) -> None:

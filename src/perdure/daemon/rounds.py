@@ -141,9 +141,10 @@ class Rounds:
         agents = sum(1 for run in runs if run.program is not None)
         return sum(1 for known in self._servers.values() if known.process), len(runs), agents
 
-    def save(self) -> list[SaveResult]:
-        """Look at everything and save it now, with what the panes show."""
-        return self._look(list(self._servers.values()), reason=NOTICED, scrollback=True)
+    def save(self, server: str | None = None) -> list[SaveResult]:
+        """Look at everything, or at the server of this key, and save it now, with what the panes show."""
+        servers = [known for key, known in self._servers.items() if server in (None, key)]
+        return self._look(servers, reason=NOTICED, scrollback=True)
 
     def health(self) -> dict[str, str]:
         """Return by socket how far what is said of it can be up to date."""

@@ -7,7 +7,7 @@ A text that was pasted is never pasted again: at the worst it stands in the inpu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -107,13 +107,15 @@ def deliver(
     now: Callable[[], datetime],
     pause: Callable[[float], None],
     timeout: float,
+    unless: Callable[[Sequence[str]], str] = lambda lines: "",
 ) -> Delivery:
     """Tell a pane something; return within about `timeout` seconds what came of it.
 
+    `unless` says of what the pane shows, right before anything is typed, why nothing may be; "" when it may.
     `view` are the files of the pane's user, None where they are not to be read: then only the screen confirms. Raises
     Unanswered and PerdureError when tmux does not do what it is told.
     """
-    return _Delivering(message, to, known, view, now, pause, timeout).run()
+    return _Delivering(message, to, known, view, now, pause, timeout, unless).run()
 
 
 class _Delivering:
@@ -126,6 +128,7 @@ class _Delivering:
         now: Callable[[], datetime],
         pause: Callable[[float], None],
         timeout: float,
+        unless: Callable[[Sequence[str]], str],
     ) -> None:
         self._message = message
         self._to = to
@@ -133,6 +136,7 @@ class _Delivering:
         self._view = view
         self._now = now
         self._pause = pause
+        self._unless = unless
         self._deadline = ticking() + timeout
         self._sent_at = now()
         self._enters = 0
@@ -147,7 +151,7 @@ class _Delivering:
         if before is None:
             return self._is(Result.REFUSED, "it is not there any more")
         self._agent, self._process = before.adapter, before.process
-        if why := self._refusal(before):
+        if why := self._refusal(before) or self._unless(before.pane.lines):
             return self._is(Result.REFUSED, why, look=before)
         if before.pane.mode:
             leave_mode(self._to.spot)

@@ -27,6 +27,25 @@ class Verdict(Struct, frozen=True, kw_only=True):
     because: tuple[str, ...] = ()
 
 
+class Explanation(Struct, frozen=True, kw_only=True):
+    """Everything that led to what is said of a pane."""
+
+    user: str
+    socket: str
+    pane_id: str
+    agent: str | None
+    recognition: tuple[str, ...]
+    conversation: str | None
+    evidence: str | None
+    certain: bool | None
+    because: tuple[str, ...]
+    rejected: tuple[str, ...]
+    #: What would bring the conversation back, without its secrets; None when nothing would.
+    resume: tuple[str, ...] | None
+    title: str
+    screen: Verdict
+
+
 def judge(screen: Screen, adapter: AgentAdapter) -> Verdict:
     """Return what the screen of this agent says."""
     reading = adapter.read_screen(screen)

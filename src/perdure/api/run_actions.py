@@ -1,0 +1,326 @@
+"""What is done to runs: starting one, telling it something, answering it, waiting for it, ending it. All by the functions of the commands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Any, TypeAlias
+
+from litestar import delete, get, post
+from litestar.params import JSONBody, QueryParameter
+from msgspec import Meta, Struct, structs
+
+from perdure.agents import Roster, roster
+from perdure.api.asking import Id, Who, World
+from perdure.api.caller import Caller
+from perdure.api.errors import ScreenChanged
+from perdure.api.failures import failures
+from perdure.api.panes import recipient_of, run_with_pane, spot_of
+from perdure.api.run_rows import RunRow
+from perdure.api.world import ApiWorld
+from perdure.daemon import protocol
+from perdure.errors import NotFound, PerdureError, Refused, StoreUnusable, UsageError
+from perdure.host.clock import pause
+from perdure.host.directories import is_directory
+from perdure.host.users import user_by_uid
+from perdure.live.alone import alone
+from perdure.live.deliver import Delivery, Result, deliver
+from perdure.live.launch import Readiness, launch, request
+from perdure.live.prompts import is_same, prompt_on
+from perdure.live.typed import Message, message
+from perdure.live.until import words_of
+from perdure.model.masked import without_keys
+from perdure.model.run import Run
+from perdure.model.user import User
+from perdure.ports import AgentAdapter
+from perdure.tmux.act import end
+from perdure.tmux.shown import read_shown
+from perdure.tmux.sockets import canonical, socket_dir
+
+#: How wide a pane is of which that is not known, as far as keys on its screen go.
+_WIDTH = 80
+_LONGEST_WAIT = 600.0
+
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=120)]
+
+
+class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a run is told: a text, or keys, or both. See `perdure send`."""
+
+    #: Pasted as a whole.
+    text: str = ""
+    #: By tmux's names for them, pressed behind the text and in place of Enter.
+    keys: Annotated[list[str], Meta(max_length=100)] = []
+    #: Press Enter behind the text.
+    enter: bool = True
+    #: Even where it would answer a question, or be a shell's command.
+    anyway: bool = False
+    #: How long to wait for a sign that it was heard, in seconds.
+    timeout: Seconds = 10.0
+
+
+class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An answer to what a run asks."""
+
+    #: What is answered, as `/prompt` told it.
+    prompt: Annotated[str, Meta(min_length=1, max_length=65536)]
+    #: One of the choices, by its key; or a key by tmux's name for it.
+    choice: Annotated[str, Meta(min_length=1, max_length=20)]
+    timeout: Seconds = 10.0
+
+
+class Delivered(Delivery, frozen=True, kw_only=True):
+    """What came of it: `delivered`, `unconfirmed` (typed, and nothing shows that it was heard) or `refused` (not typed)."""
+
+    run: str
+    socket: str
+    pane: str
+    target: str
+
+
+class NewRun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to be started. See `perdure new`."""
+
+    #: The session's name; the next number without.
+    name: Annotated[str, Meta(max_length=200)] | None = None
+    #: Where it starts; at home without.
+    cwd: Annotated[str, Meta(max_length=4096)] | None = None
+    agent: Annotated[str, Meta(max_length=100)] | None = None
+    #: A command's words; with `agent`, how that is started.
+    argv: Annotated[list[str], Meta(max_length=1000)] = []
+    #: What it is asked for first.
+    prompt: str = ""
+    #: On the server of this socket; on the usual one without.
+    socket: Annotated[str, Meta(max_length=1000)] | None = None
+    #: How long it may take to be ready, in seconds.
+    timeout: Annotated[float, Meta(ge=0, le=300)] = 60.0
+
+
+class Started(Struct, frozen=True, kw_only=True):
+    """A session that was made, and what came of what was started in it."""
+
+    result: Readiness
+    state: str
+    why: str
+    session: str
+    name: str
+    pane: str
+    server: int
+    agent: str | None
+    delivery: Delivery | None
+    screen: tuple[str, ...]
+    socket: str
+    #: The run's id; null when the daemon has not seen it yet.
+    run: str | None
+
+
+class Mode(StrEnum):
+    """How a run is let go of."""
+
+    #: Only followed no longer; everything in tmux lives on.
+    DETACH = "detach"
+    #: Its pane is ended, kept first so that it can be brought back.
+    KILL = "kill"
+
+
+class Gone(Struct, frozen=True, kw_only=True):
+    """What became of a run that was let go of."""
+
+    #: `detached`, `killed`, or `gone`: it was already.
+    result: str
+    run: str
+    pane: str
+    target: str
+    socket: str
+    #: The snapshot from which it can be brought back.
+    snapshot: str | None = None
+
+
+LetGo: TypeAlias = Annotated[Mode, QueryParameter(description="Only follow it no longer, or end its pane.")]
+Anyway: TypeAlias = Annotated[bool, QueryParameter(description="End it even when it could not be saved before.")]
+Until: TypeAlias = Annotated[str, QueryParameter(min_length=1, max_length=200, description="States, with commas.")]
+Timeout: TypeAlias = Annotated[float, QueryParameter(ge=0, le=_LONGEST_WAIT, description="In seconds.")]
+
+
+@post("/api/runs/{id:str}/input", status_code=200, responses=failures(404, 504))
+async def tell(world: World, caller: Who, id: Id, data: JSONBody[Input]) -> Delivered:
+    """Tell a run something, and find out whether it heard."""
+    run = await run_with_pane(world, id, caller)
+    told = message(data.text, data.keys, enter=data.enter, anyway=data.anyway)
+    delivery = await _deliver(world, run, told, data.timeout)
+    world.logs.audit(caller, "send", run.id, text=told.text, keys=" ".join(told.keys), result=delivery.result.value)
+    await _note(world, caller, run, delivery, is_typed=bool(told.text) and told.enter)
+    return _delivered(run, delivery)
+
+
+@post("/api/runs/{id:str}/answer", status_code=200, responses=failures(404, 409, 504))
+async def answer(world: World, caller: Who, id: Id, data: JSONBody[Answer]) -> Delivered:
+    """Answer what a run asks, only if its screen still shows exactly that (else 409 `SCREEN_CHANGED`)."""
+    run = await run_with_pane(world, id, caller)
+    shown = await world.do(lambda: read_shown(spot_of(world, run)))
+    width = shown.cols
+    asked = prompt_on(without_keys(shown.lines, width))
+    if not is_same(asked.text, data.prompt):
+        raise ScreenChanged
+    changed: list[bool] = []
+
+    def unless(lines: Sequence[str]) -> str:
+        # Once more, in the moment before the keys.
+        if is_same(prompt_on(without_keys(lines, width)).text, data.prompt):
+            return ""
+        changed.append(True)
+        return "it asks something else by now"
+
+    told = message("", asked.keys_for(data.choice))
+    delivery = await _deliver(world, run, told, data.timeout, unless)
+    world.logs.audit(caller, "answer", run.id, prompt=data.prompt, choice=data.choice, result=delivery.result.value)
+    if changed:
+        raise ScreenChanged
+    return _delivered(run, delivery)
+
+
+@get("/api/runs/{id:str}/wait", responses=failures(404, 409, 504))
+async def wait(world: World, caller: Who, id: Id, until: Until, timeout: Timeout = 30.0) -> RunRow:
+    """Answer once a run is in one of these states; 504 `NOT_REACHED` when the time is up, 409 `RUN_ENDED`."""
+    await world.run(id, caller)
+    asked = protocol.Wait(run=id, until=words_of(until), timeout=timeout)
+    return world.rows.of(await world.answers.answer(asked, caller.uid))
+
+
+@post("/api/runs/{id:str}/seen", status_code=200, responses=failures(404))
+async def seen(world: World, caller: Who, id: Id) -> RunRow:
+    """Say that somebody has seen how a run stands: what was done and not seen is idle from then on."""
+    await run_with_pane(world, id, caller)
+    return world.rows.of(await world.answers.answer(protocol.MarkSeen(run=id), caller.uid))
+
+
+@post("/api/runs", responses=failures(404, 409, 504))
+async def begin(world: World, caller: Who, data: JSONBody[NewRun]) -> Started:
+    """Start an agent, a command or a shell in a session of its own, and say when it is ready."""
+    user = _user_of(world, caller)
+    known = roster(world.config.agents)
+    cwd = data.cwd or user.home
+    if not os.path.isabs(cwd) or not await world.do(lambda: is_directory(cwd)):
+        raise UsageError(f"{cwd} is no directory that can be entered; it has to be absolute.")
+    agent = _agent(data.agent, known)
+    asked = request(data.name, cwd, agent=agent, argv=tuple(data.argv), prompt=data.prompt)
+    socket = canonical(data.socket or os.path.join(socket_dir(_environ(world, user), user.uid), "default"))
+    is_mine = user.uid == world.ground.me.uid
+    launched = await world.do(
+        lambda: launch(
+            asked,
+            socket=socket,
+            owner=user,
+            known=known,
+            view=world.around.view_of(user) if is_mine else None,
+            environ=world.ground.environ_of(user),
+            # What the daemon finds in its environment is not what a person has in their terminal.
+            inherits=False,
+            now=world.now,
+            pause=pause,
+            timeout=data.timeout,
+            patience=world.config.tmux.timeout_seconds,
+        )
+    )
+    run = next(
+        (each for each in world.runs(caller) if (each.server.socket, each.pane) == (socket, launched.pane)), None
+    )
+    world.logs.audit(
+        caller, "new", launched.name, agent=launched.agent, cwd=cwd, prompt=data.prompt, run=run and run.id
+    )
+    screen = tuple(without_keys(launched.screen, _WIDTH))
+    facts = structs.asdict(structs.replace(launched, screen=screen))
+    return Started(**facts, socket=socket, run=run.id if run is not None else None)
+
+
+@delete("/api/runs/{id:str}", status_code=200, responses=failures(404, 409, 504))
+async def let_go(world: World, caller: Who, id: Id, mode: LetGo = Mode.DETACH, anyway: Anyway = False) -> Gone:
+    """Follow a run no longer, or end its pane: kept first, so that it can be brought back."""
+    run = await run_with_pane(world, id, caller)
+    gone = Gone(result="detached", run=run.id, pane=run.pane, target=run.place.target, socket=run.server.socket)
+    if mode is Mode.DETACH:
+        await world.answers.answer(protocol.Detach(run=run.id), caller.uid)
+        world.logs.audit(caller, "detach", run.id)
+        return gone
+    snapshot = await _kept(world, run, anyway=anyway)
+    was_there = await world.do(lambda: end(spot_of(world, run), "pane", run.pane))
+    world.logs.audit(caller, "kill", run.id, place=run.place.target, snapshot=snapshot)
+    return structs.replace(gone, result="killed" if was_there else "gone", snapshot=snapshot)
+
+
+async def _deliver(world: ApiWorld, run: Run, told: Message, timeout: float, unless: Any = None) -> Delivery:
+    to = recipient_of(world, run)
+    is_mine = to.spot.owner.uid == world.ground.me.uid
+    known = roster(world.config.agents)
+
+    def work() -> Delivery:
+        with alone(world.ground.state_dir, to.spot, timeout):
+            return deliver(
+                told,
+                to,
+                known=known,
+                # Other people's files are theirs to lead us astray with: of them only the screen is believed.
+                view=world.around.view_of(to.spot.owner) if is_mine else None,
+                now=world.now,
+                pause=pause,
+                timeout=timeout,
+                **({} if unless is None else {"unless": unless}),
+            )
+
+    return await world.do(work)
+
+
+async def _note(world: ApiWorld, caller: Caller, run: Run, delivery: Delivery, *, is_typed: bool) -> None:
+    """Say that something was typed: what is typed is also seen, and the run is at work from now on."""
+    if delivery.result is Result.REFUSED or not is_typed:
+        return
+    told = protocol.MarkTold(socket=run.server.socket, pane=run.pane, result=delivery.result.value, at=world.now())
+    await world.answers.answer(told, caller.uid)
+
+
+def _delivered(run: Run, delivery: Delivery) -> Delivered:
+    shown = tuple(without_keys(delivery.screen, _WIDTH))
+    facts = structs.asdict(structs.replace(delivery, screen=shown))
+    return Delivered(**facts, run=run.id, socket=run.server.socket, pane=run.pane, target=run.place.target)
+
+
+async def _kept(world: ApiWorld, run: Run, *, anyway: bool) -> str | None:
+    """Save the run's server, and return the snapshot from which it can be brought back."""
+    results = await world.daemon.in_order(lambda rounds: rounds.save(run.server.key))
+    result = next(iter(results), None)
+    if result is not None and result.result in ("saved", "unchanged"):
+        return result.snapshot
+    if anyway:
+        return None
+    why = (result.message if result is not None else None) or "its server was not there"
+    failure = StoreUnusable if result is not None and result.reason == "store" else PerdureError
+    raise failure(f"It could not be saved: {why.rstrip('.')}; so nothing was ended (`anyway` does it all the same).")
+
+
+def _user_of(world: ApiWorld, caller: Caller) -> User:
+    """As whom something is started: as the caller, which only root can do for somebody else."""
+    if caller.uid == world.ground.me.uid:
+        return world.ground.me
+    user = user_by_uid(caller.uid)
+    if user is None or world.ground.me.uid != 0:
+        raise Refused(f"Nothing can be started for {caller.user} here.")
+    return user
+
+
+def _environ(world: ApiWorld, user: User) -> dict[str, str]:
+    return dict(world.ground.environ) if user.uid == world.ground.me.uid else {}
+
+
+def _agent(name: str | None, known: Roster) -> AgentAdapter | None:
+    if name is None:
+        return None
+    found = known.called({name}).get(name)
+    if found is None:
+        raise NotFound(
+            f"There is no agent called {name!r}; there are {', '.join(each.name for each in known.everyone())}."
+        )
+    return found
+
+
+ROUTES = (tell, answer, wait, seen, begin, let_go)
