@@ -279,7 +279,9 @@ async def set_title(world: World, caller: Who, id: Id, data: JSONBody[Title]) ->
         chat = chats.set_title(Asker.OPERATOR, find_chat(chats.store, id).id, data.title or "")
         return Titled(id=chat.id, title=title_of(chat))
 
-    return await world.do(work)
+    titled = await world.do(work)
+    world.logs.audit(caller, "chat_title", titled.id)
+    return titled
 
 
 @post("/api/chats/{id:str}/reset", status_code=200, responses=failures(404, 409))
@@ -296,7 +298,9 @@ async def reset(world: World, caller: Who, id: Id) -> Renewed:
         _follow_in_mirror(world)
         return Renewed(closed=chat_row(chats.store.get_chat(chat.id)), begun=chat_row(begun))
 
-    return await world.do(work)
+    renewed = await world.do(work)
+    world.logs.audit(caller, "chat_reset", renewed.closed.id, begun=renewed.begun.id)
+    return renewed
 
 
 def _refuse_others(world: ApiWorld, caller: Caller) -> None:

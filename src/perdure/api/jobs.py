@@ -187,7 +187,9 @@ async def spawn(world: World, caller: Who, data: JSONBody[NewJob]) -> Spawned:
         jobs = world.jobs()
         return Spawned(job=_row(jobs, jobs.spawn(order)), notes=list(notes))
 
-    return await world.do(work)
+    spawned = await world.do(work)
+    world.logs.audit(caller, "job_spawn", spawned.job.job, owner=data.owner, backend=data.backend)
+    return spawned
 
 
 @get("/api/jobs/{id:str}", responses=failures(404))
@@ -284,7 +286,9 @@ async def kill(world: World, caller: Who, id: Id) -> EndedRow:
         jobs = world.jobs()
         return jobs.kill(jobs.find(id).id)
 
-    return ended_row(await world.do(work))
+    ended = ended_row(await world.do(work))
+    world.logs.audit(caller, "job_kill", ended.job, result=ended.result)
+    return ended
 
 
 @post("/api/jobs/{id:str}/write", status_code=200, responses=failures(404, 409))
@@ -310,7 +314,9 @@ async def close(world: World, caller: Who, id: Id) -> Closed:
         jobs.close_stdin(job.id)
         return Closed(job=job.id)
 
-    return await world.do(work)
+    closed = await world.do(work)
+    world.logs.audit(caller, "job_close", closed.job)
+    return closed
 
 
 @post("/api/jobs/{id:str}/resize", status_code=200, responses=failures(404, 409))
@@ -335,7 +341,9 @@ async def _written(world: ApiWorld, caller: Caller, id: str, data: Input, *, sub
         job = jobs.find(id)
         return Written(job=job.id, bytes_written=(jobs.submit if submits else jobs.write)(job.id, encode(data.text)))
 
-    return await world.do(work)
+    written = await world.do(work)
+    world.logs.audit(caller, "job_write", written.job, bytes=written.bytes_written)
+    return written
 
 
 def _row(jobs: Jobs, job: Job) -> JobRow:

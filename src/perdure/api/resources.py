@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from litestar.types import ControllerRouterHandler
 
-from perdure.api import chats, events, jobs, restores, snapshots
+from perdure.api import chats, conversations, events, hosts, jobs, restores, settings, snapshots
 
 ROUTES: tuple[ControllerRouterHandler, ...] = (
     *snapshots.ROUTES,
@@ -12,4 +12,7 @@ ROUTES: tuple[ControllerRouterHandler, ...] = (
     *chats.ROUTES,
     *jobs.ROUTES,
     *events.ROUTES,
+    *conversations.ROUTES,
+    *hosts.ROUTES,
+    *settings.ROUTES,
 )

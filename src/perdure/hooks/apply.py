@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from perdure.agents.hooking import Format, HookFacts, HookFile
-from perdure.errors import PerdureError, Refused
+from perdure.errors import Conflict, PerdureError, Refused
 from perdure.hooks import leftovers, marks, merge
 from perdure.hooks.merge import State
 from perdure.hooks.problems import Edited, Unreadable, Unsuitable
@@ -73,7 +73,7 @@ def states(where: Place) -> list[tuple[str, State]]:
     for file in where.facts.files(where.records):
         path = os.path.join(where.home, file.path)
         try:
-            found.append((path, merge.state(file, _read(path))))
+            found.append((path, merge.state(file, read_text(path))))
         except PerdureError:
             found.append((path, State.UNREADABLE))
     if where.facts.records and not os.path.isdir(where.records):
@@ -130,7 +130,7 @@ def _carry_out_all(where: Place, changes: Sequence[Change]) -> None:
     for number, change in enumerate(changes):
         try:
             if change.before != change.after:
-                _carry_out(change)
+                carry_out(change)
         except PerdureError as error:
             raise _with(changes[:number], error) from error.__cause__
 
@@ -148,7 +148,7 @@ def _plan(where: Place, work: Callable[[HookFile, str, str | None], Change]) -> 
     changes = []
     for file in where.facts.files(where.records):
         path = os.path.join(where.home, file.path)
-        text = _read(path)
+        text = read_text(path)
         try:
             change = work(file, path, text)
         except Edited as problem:
@@ -192,7 +192,7 @@ def _uninstalled(file: HookFile, path: str, text: str | None) -> Change:
     return Change(path=path, before=text, after=merge.uninstall(file, text), directory=made, left=left)
 
 
-def _read(path: str) -> str | None:
+def read_text(path: str) -> str | None:
     """Return a file's text, None when there is no such file. Raises Refused for what cannot be edited as text."""
     try:
         with open(path, "rb", opener=_open) as file:
@@ -216,7 +216,8 @@ def _open(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _carry_out(change: Change) -> None:
+def carry_out(change: Change) -> None:
+    """Make of one file what it is to become. Raises `Conflict` when it is not what it was any more, and `PerdureError`."""
     # Links stay links: people keep such files elsewhere.
     target = os.path.realpath(change.path)
     directory = os.path.dirname(target)
@@ -247,7 +248,7 @@ class _Seen(NamedTuple):
 
 
 def _seen(path: str) -> _Seen:
-    text = _read(path)
+    text = read_text(path)
     if text is None:
         return _Seen(None)
     try:
@@ -273,8 +274,8 @@ def _replace(target: str, change: Change, seen: _Seen) -> None:
     sync_directory(os.path.dirname(target))
 
 
-def _changed(path: str) -> PerdureError:
-    return PerdureError(f"{path} changed while it was looked at; try again.", path=path)
+def _changed(path: str) -> Conflict:
+    return Conflict(f"{path} changed while it was looked at; try again.", path=path)
 
 
 def _failed(path: str, verb: str, error: OSError) -> PerdureError:

@@ -34,6 +34,11 @@ def read_config(path: str, *, home: str, required: bool = False) -> Config:
         return Config()
     except OSError as error:
         raise ConfigError(f"The configuration {path} cannot be read: {error.strerror}.") from error
+    return config_from(raw, path, home=home)
+
+
+def config_from(raw: bytes, path: str, *, home: str) -> Config:
+    """Return what a file of this content sets, with `~` for `home`. Raises `ConfigError` with every mistake in it."""
     return _at_home(_checked(parse_config(raw, path), path), home, path)
 
 
