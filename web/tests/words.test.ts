@@ -8,7 +8,7 @@ import { letterSize, redraw } from "../src/pane/fitting";
 import { choicesOf } from "../src/pane/prompts";
 import { parseWord } from "../src/runs/states";
 import { addressOf, placeOf } from "../src/shell/route";
-import { progressOf } from "../src/time-machine/progress";
+import { progressOf, wanting } from "../src/time-machine/progress";
 import { heaped, placed } from "../src/time-machine/timeline";
 import type { Job, RestoreStep, SnapshotLine } from "../src/api/shapes";
 import { aRun } from "./runs";
@@ -47,14 +47,10 @@ test("addresses lead where they came from, whatever is in an id", () => {
   expect(placeOf("/nowhere")).toEqual({ screen: "runs", id: null });
 });
 
-test("answers are read off a prompt where nobody names them", () => {
-  expect(choicesOf({ prompt: "Do you want to proceed?\n❯ 1. Yes\n  2. No, tell it\n" }).map((each) => each.key)).toEqual(["1", "2", "Escape"]);
-  expect(choicesOf({ prompt: "◈ May I run this?\n    $ ls\n  [y] yes  [n] no ▸ " })).toEqual([
-    { key: "y", label: "yes" },
-    { key: "n", label: "no" },
-    { key: "Escape", label: "leave it" },
-  ]);
-  expect(choicesOf({ prompt: "Proceed? (y/n)" }).map((each) => each.key)).toEqual(["y", "n", "Escape"]);
+test("a prompt always has a way out, and an answer where the screen does not tell which there are", () => {
+  const choices = [{ key: "1", label: "Yes" }, { key: "2", label: "No" }];
+  expect(choicesOf({ prompt: "?", choices }).map((each) => each.key)).toEqual(["1", "2", "Escape"]);
+  expect(choicesOf({ prompt: "?", choices: [] }).map((each) => each.key)).toEqual(["Enter", "Escape"]);
 });
 
 test("a cause is said in words, and an unknown one as it is", () => {
@@ -89,10 +85,13 @@ test("the newest snapshot stands at the right end, the oldest at the left, and n
   expect(heaped(marks, 0.02).map((heap) => heap.length)).toEqual([1, 2, 1]);
 });
 
-test("a restore is over when nothing of it is open", () => {
+test("a restore says how far it has come, and a plan what it would bring back", () => {
   const step = (result: string): RestoreStep => ({ n: 1, target: "", action: "resume", agent: null, conversation: null, argv: [], cwd: "", result, why: "", user: "", socket: "", pane: null, screen: [] });
-  expect(progressOf({ id: "x", snapshot: "s", steps: [step("verified"), step("planned")], summary: {} })).toMatchObject({ settled: 1, total: 2, isOver: false });
-  expect(progressOf({ id: "x", snapshot: "s", steps: [step("verified"), step("failed")], summary: {} })).toMatchObject({ failed: 1, isOver: true });
+  const steps = [step("verified"), step("failed"), step("planned")];
+  const restore = { id: "x", steps, errors: [], settled: 2, total: 3, message: "" };
+  expect(progressOf({ ...restore, state: "running" })).toMatchObject({ verified: 1, failed: 1, isOver: false });
+  expect(progressOf({ ...restore, state: "partly" })).toMatchObject({ word: "Partly back", isOver: true });
+  expect(wanting(restore)).toBe(1);
 });
 
 test("a command is shown as one would type it", () => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import Annotated
 
@@ -49,33 +50,32 @@ Name = Annotated[str, PathParameter(max_length=200)]
 @get(
     ["/", *(f"/{screen}" for screen in SCREENS), *(f"/{screen}/{{id:str}}" for screen in SCREENS)],
     include_in_schema=False,
-    sync_to_thread=True,
 )
-def page() -> Response[bytes]:
+async def page() -> Response[bytes]:
     """The page, whichever screen it shows; where none was built, how to build it."""
     try:
-        body, status = _read("index.html"), 200
+        body, status = await asyncio.to_thread(_read, "index.html"), 200
     except OSError:
         body, status = _UNBUILT.encode(), 503
     return Response(body, status_code=status, media_type=_KINDS[".html"], headers={"cache-control": "no-store"})
 
 
-@get("/assets/{name:str}", include_in_schema=False, sync_to_thread=True)
-def asset(name: Name) -> Response[bytes]:
+@get("/assets/{name:str}", include_in_schema=False)
+async def asset(name: Name) -> Response[bytes]:
     """A part of the page, by the name of its build."""
-    return _file("assets", name, cache=_FOR_GOOD)
+    return await asyncio.to_thread(_file, "assets", name, cache=_FOR_GOOD)
 
 
-@get("/icon.svg", include_in_schema=False, sync_to_thread=True)
-def icon() -> Response[bytes]:
+@get("/icon.svg", include_in_schema=False)
+async def icon() -> Response[bytes]:
     """The picture a browser shows for the page."""
-    return _file("icon.svg", cache=_FOR_NOW)
+    return await asyncio.to_thread(_file, "icon.svg", cache=_FOR_NOW)
 
 
-@get("/look.js", include_in_schema=False, sync_to_thread=True)
-def look() -> Response[bytes]:
+@get("/look.js", include_in_schema=False)
+async def look() -> Response[bytes]:
     """What chooses dark or light before anything is painted."""
-    return _file("look.js", cache=_FOR_NOW)
+    return await asyncio.to_thread(_file, "look.js", cache=_FOR_NOW)
 
 
 def _file(*parts: str, cache: str) -> Response[bytes]:

@@ -10,6 +10,8 @@ export interface ScreenFrame {
   rows: number;
   cursor: { x: number; y: number };
   title: string;
+  /** Whether the program has the screen to itself: nothing of it scrolls away. */
+  alternate?: boolean;
   text: string;
 }
 
@@ -42,6 +44,9 @@ export interface Surroundings {
   connect: (ticket: string) => Wire;
   later: (action: () => void, ms: number) => () => void;
 }
+
+/** What is typed: as it is, by the names of keys, or as one paste. */
+export type Typed = { text: string } | { keys: string[] } | { paste: string };
 
 export type Connection = "connecting" | "live" | "lost";
 
@@ -217,7 +222,7 @@ export class Socket {
   }
 
   /** Type into a terminal; says what came of it. */
-  type(run: string, what: { text: string } | { keys: string[] }): Promise<{ result: "sent" | "refused"; why?: string | null }> {
+  type(run: string, what: Typed): Promise<{ result: "sent" | "refused"; why?: string | null }> {
     const id = ++this.numbers;
     if (!this.say({ op: "input", run, id, ...what })) {
       return Promise.resolve({ result: "refused", why: "There is no connection; nothing was typed." });

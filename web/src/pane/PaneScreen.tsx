@@ -137,7 +137,8 @@ function Live({ run }: { run: Run }) {
   };
   const paste = async (): Promise<void> => {
     try {
-      handle.current?.paste(await navigator.clipboard.readText());
+      const answer = await socket.type(run.id, { paste: await navigator.clipboard.readText() });
+      if (answer.result === "refused") setNote(answer.why ?? "It was not pasted.");
       handle.current?.focus();
     } catch {
       setNote("The browser does not give the clipboard here. Press Ctrl V in the terminal.");
@@ -145,7 +146,10 @@ function Live({ run }: { run: Run }) {
   };
   const earlier = async (): Promise<void> => {
     try {
-      handle.current?.showEarlier((await ask<{ text: string }>("GET", `/api/runs/${run.id}/scrollback`)).text);
+      const { lines, rows } = await ask<{ lines: string[]; rows: number }>("GET", `/api/runs/${run.id}/scrollback?colours=true`);
+      const above = lines.slice(0, Math.max(0, lines.length - rows));
+      if (above.length === 0) setNote("Nothing has scrolled away yet.");
+      else handle.current?.showEarlier(above.join("\n"));
     } catch (error) {
       setNote(sentence(error));
     }

@@ -3,7 +3,7 @@ import { Terminal } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
 import { useEffect, useRef } from "preact/hooks";
 import { socket } from "../api/live";
-import type { TerminalFrame } from "../api/socket";
+import type { TerminalFrame, Typed } from "../api/socket";
 import { COLOURS } from "./colours";
 import { letterSize, redraw } from "./fitting";
 import { documentForTerminal } from "./styling";
@@ -12,7 +12,6 @@ export interface TerminalHandle {
   focus: () => void;
   /** How many columns and rows there is room for, at a usual size of letters. */
   room: () => { cols: number; rows: number };
-  paste: (text: string) => void;
   /** Put earlier lines above what is shown. */
   showEarlier: (text: string) => void;
 }
@@ -27,6 +26,9 @@ interface TerminalViewProps {
 }
 
 const USUAL = 13;
+
+/** Keys that move, by tmux's names. */
+const MOVES: Record<string, string> = { ArrowUp: "Up", ArrowDown: "Down", ArrowLeft: "Left", ArrowRight: "Right", Home: "Home", End: "End" };
 
 /** The terminal of a run as it is now: what it shows comes in, what is typed goes out. */
 export default function TerminalView(props: TerminalViewProps) {
@@ -83,7 +85,8 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
     if (last === null) return;
     terminal.reset();
     resize(last.cols, last.rows);
-    if (earlier) terminal.write(`${earlier.replace(/\r?\n/g, "\r\n")}${"\r\n".repeat(last.rows)}\u001b[H`);
+    if (last.alternate) terminal.write("\u001b[?1049h");
+    else if (earlier) terminal.write(`${earlier.replace(/\r?\n/g, "\r\n")}${"\r\n".repeat(last.rows)}\u001b[H`);
     terminal.write(redraw(last.text, last.cursor));
   };
   const take = (message: TerminalFrame): void => {
@@ -94,20 +97,34 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
     else if (message.type === "resized") resize(message.cols, message.rows);
     else props.current.onClosed(message.why);
   };
-  const type = (text: string): void => {
+  const type = (what: Typed): void => {
     if (!props.current.mayType) return;
-    void socket.type(run, { text }).then((answer) => {
+    void socket.type(run, what).then((answer) => {
       if (answer.result === "refused") props.current.onRefused(answer.why ?? "It was not typed.");
     });
   };
 
-  terminal.onData(type);
-  terminal.onBinary(type);
-  // Tab belongs to the program in the pane, so another key leads out of the terminal.
-  terminal.attachCustomKeyEventHandler((event) => {
-    if (event.key !== "F6") return true;
+  terminal.onData((text) => type({ text }));
+  terminal.onBinary((text) => type({ text }));
+  const pasted = (event: ClipboardEvent): void => {
+    const text = event.clipboardData?.getData("text/plain");
     event.preventDefault();
-    if (event.type === "keydown") document.querySelector<HTMLElement>("[data-after-terminal]")?.focus();
+    event.stopPropagation();
+    if (text) type({ paste: text });
+  };
+  frame.addEventListener("paste", pasted, { capture: true });
+  terminal.attachCustomKeyEventHandler((event) => {
+    // Tab belongs to the program in the pane, so another key leads out of the terminal.
+    if (event.key === "F6") {
+      event.preventDefault();
+      if (event.type === "keydown") document.querySelector<HTMLElement>("[data-after-terminal]")?.focus();
+      return false;
+    }
+    // What these send depends on what the program has told its terminal, which tmux knows and this one may not.
+    const name = event.shiftKey || event.ctrlKey || event.altKey || event.metaKey ? undefined : MOVES[event.key];
+    if (name === undefined) return true;
+    event.preventDefault();
+    if (event.type === "keydown") type({ keys: [name] });
     return false;
   });
   const observer = new ResizeObserver(adapt);
@@ -122,7 +139,6 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
       if (shown !== undefined) terminal.options.fontSize = shown;
       return found;
     },
-    paste: (text) => terminal.paste(text),
     showEarlier: (text) => {
       earlier = text;
       draw();
@@ -131,6 +147,7 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
   });
   return () => {
     leave();
+    frame.removeEventListener("paste", pasted, { capture: true });
     observer.disconnect();
     terminal.dispose();
   };

@@ -1,4 +1,4 @@
-// Which answers a prompt offers, read off its own words where the API does not name them. Pure.
+// Which answers a prompt offers. Pure.
 
 export interface Choice {
   key: string;
@@ -8,29 +8,12 @@ export interface Choice {
 export interface Prompt {
   /** As the screen shows it; handed back with the answer. */
   prompt: string;
-  choices?: Choice[] | null;
+  /** None where the screen does not tell. */
+  choices: Choice[];
 }
 
-const NUMBERED = /^[\s│|❯›▸>*●○•-]*(\d)[.)]\s+(\S.*?)[\s│|]*$/;
-const LETTERED = /[[(]([A-Za-z])[\])]\s*([A-Za-z][\w' ]*?)(?=\s{2,}|\s*[[(,▸]|[\s│|]*$)/g;
-const YES_NO = /[[(]\s*y\s*\/\s*n\s*[\])]/i;
-
-/** The answers that can be given with one key; always with a way out. */
-export function choicesOf(prompt: Prompt): Choice[] {
-  const found = prompt.choices?.length ? [...prompt.choices] : readOff(prompt.prompt);
-  if (!found.some(({ key }) => key === "Escape")) found.push({ key: "Escape", label: "leave it" });
-  return found;
-}
-
-function readOff(text: string): Choice[] {
-  const lines = text.split("\n");
-  const numbered = lines.flatMap((line) => {
-    const match = NUMBERED.exec(line);
-    return match?.[1] && match[2] ? [{ key: match[1], label: match[2] }] : [];
-  });
-  if (numbered.length > 1) return numbered;
-  const lettered = lines.flatMap((line) => [...line.matchAll(LETTERED)]).map((match) => ({ key: (match[1] ?? "").toLowerCase(), label: match[2] ?? "" }));
-  if (lettered.length > 1) return lettered;
-  if (YES_NO.test(text)) return [{ key: "y", label: "yes" }, { key: "n", label: "no" }];
-  return [{ key: "Enter", label: "what is marked" }];
+/** The answers that can be given, always with a way out. */
+export function choicesOf({ choices }: Prompt): Choice[] {
+  const found = choices.length > 0 ? [...choices] : [{ key: "Enter", label: "what is marked" }];
+  return found.some(({ key }) => key === "Escape") ? found : [...found, { key: "Escape", label: "leave it" }];
 }

@@ -9,14 +9,13 @@ interface Started {
   result: string;
 }
 
-const KNOWN = ["claude", "codex", "gemini", "qwen", "copilot", "opencode", "hermes", "goose", "aider", "cline", "cursor", "amp"];
-
 /** Start an agent in a session of its own. */
 export function NewRun({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [trouble, setTrouble] = useState<string | null>(null);
   const [isStarting, setStarting] = useState(false);
   useEffect(() => dialog.current?.showModal(), []);
+  const agents = [...new Set((runs.value ?? []).map((run) => run.agent).filter((name) => name !== null))].sort();
   const folders = [...new Set((runs.value ?? []).map((run) => run.cwd))].sort();
 
   const start = async (form: HTMLFormElement): Promise<void> => {
@@ -49,7 +48,7 @@ export function NewRun({ onClose }: { onClose: () => void }) {
           <input class="field" name="agent" list="agents" required autocomplete="off" spellcheck={false} />
         </label>
         <datalist id="agents">
-          {KNOWN.map((name) => (
+          {agents.map((name) => (
             <option key={name} value={name} />
           ))}
         </datalist>

@@ -5,15 +5,16 @@ import type { SnapshotLine } from "../api/shapes";
 import { refresh } from "../runs/store";
 import { Trouble } from "../shell/Trouble";
 import { counted } from "../text/numbers";
-import { progressOf, type Restore } from "./progress";
+import { progressOf, wanting, type Plan, type Restore } from "./progress";
 import { Steps } from "./Steps";
 
 /** Bring a snapshot back: first what would be done, then do it and watch it be proven. */
 export function Restoring({ snapshot }: { snapshot: SnapshotLine }) {
-  const [plan, setPlan] = useState<Restore | null>(null);
-  const [running, setRunning] = useState<Restore | null>(null);
+  const [plan, setPlan] = useState<Plan | null>(null);
+  const [restore, setRestore] = useState<Restore | null>(null);
   const [trouble, setTrouble] = useState<string | null>(null);
   const [isAsking, setAsking] = useState(false);
+  useFollowing(restore, setRestore, setTrouble);
 
   const attempt = async (action: () => Promise<void>): Promise<void> => {
     setAsking(true);
@@ -28,34 +29,37 @@ export function Restoring({ snapshot }: { snapshot: SnapshotLine }) {
   };
   const preview = (): Promise<void> =>
     attempt(async () => {
-      setRunning(null);
-      setPlan(await ask<Restore>("POST", "/api/restores", { snapshot: snapshot.id, dry_run: true }));
+      setPlan(await ask<Plan>("POST", "/api/restores/plan", { snapshot: snapshot.id }));
+      setRestore(null);
     });
   const begin = (): Promise<void> =>
-    attempt(async () => {
-      setRunning(await ask<Restore>("POST", "/api/restores", { snapshot: snapshot.id, dry_run: false }));
-    });
-  useFollowing(running, setRunning, setTrouble);
+    attempt(async () => setRestore(await ask<Restore>("POST", "/api/restores", { snapshot: snapshot.id })));
 
-  const shown = running ?? plan;
-  const work = plan?.steps.filter((step) => step.result === "planned") ?? [];
+  const shown = restore ?? plan;
+  const count = plan === null ? 0 : wanting(plan);
+  const isAtIt = restore !== null && !progressOf(restore).isOver;
   return (
     <section class="panel restoring" aria-label="Bring it back">
       <h2>Bring it back</h2>
       <div class="body stack">
-        {shown === null && <p class="soft">What is there already is left alone. Every agent that comes back is identified again: verified means the same conversation, by certain evidence.</p>}
-        {plan !== null && running === null && <p>{work.length === 0 ? "Everything of it is there already." : `${counted(work.length, "pane")} would be brought back.`}</p>}
-        {running !== null && <Progress restore={running} />}
+        {restore !== null ? (
+          <Progress restore={restore} />
+        ) : plan !== null ? (
+          <p>{count === 0 ? "Everything of it is there already." : `${counted(count, "pane")} would be brought back. Nothing has been done yet.`}</p>
+        ) : (
+          <p class="soft">What is there already is left alone. Every agent that comes back is identified again: verified means the same conversation, by certain evidence.</p>
+        )}
         <Trouble text={trouble} />
+        {shown?.errors.map((each) => <Trouble key={each.socket} text={each.message} />)}
         <div class="row">
-          {(running === null || progressOf(running).isOver) && (
+          {!isAtIt && (
             <button class="button" disabled={isAsking} onClick={() => void preview()}>
-              {shown === null ? "Show what would be done" : "Look again"}
+              {isAsking ? "Looking…" : shown === null ? "Show what would be done" : "Look again"}
             </button>
           )}
-          {plan !== null && running === null && work.length > 0 && mayWrite() && (
+          {restore === null && count > 0 && mayWrite() && (
             <button class="button main" disabled={isAsking} onClick={() => void begin()}>
-              Restore {counted(work.length, "pane")}
+              Restore {counted(count, "pane")}
             </button>
           )}
         </div>
@@ -65,9 +69,9 @@ export function Restoring({ snapshot }: { snapshot: SnapshotLine }) {
   );
 }
 
-function useFollowing(running: Restore | null, onNews: (restore: Restore) => void, onTrouble: (text: string) => void): void {
-  const id = running?.id ?? null;
-  const isOver = running === null || progressOf(running).isOver;
+function useFollowing(restore: Restore | null, onNews: (restore: Restore) => void, onTrouble: (text: string) => void): void {
+  const id = restore?.id ?? null;
+  const isOver = restore === null || progressOf(restore).isOver;
   useEffect(() => {
     if (id === null || isOver) return;
     let isCurrent = true;
@@ -91,17 +95,16 @@ function useFollowing(running: Restore | null, onNews: (restore: Restore) => voi
 }
 
 function Progress({ restore }: { restore: Restore }) {
-  const { settled, total, verified, failed, isOver } = progressOf(restore);
-  const word = isOver ? (failed > 0 ? "Partly back" : "Back") : "Bringing it back";
+  const { word, tone, verified, failed } = progressOf(restore);
   return (
     <div class="stack" role="status">
-      <p class={isOver ? (failed > 0 ? "tone-trouble" : "tone-news") : ""}>
-        <strong>{word}:</strong> {settled} of {counted(total, "pane")}
+      <p class={`tone-${tone}`}>
+        <strong>{word}:</strong> {restore.settled} of {counted(restore.total, "pane")}
         {verified > 0 && `, ${counted(verified, "conversation")} verified`}
         {failed > 0 && `, ${failed} failed`}
       </p>
-      <progress max={Math.max(1, total)} value={settled} aria-label="How far it has come" />
+      {restore.message !== "" && <p>{restore.message}</p>}
+      <progress max={Math.max(1, restore.total)} value={restore.settled} aria-label="How far it has come" />
     </div>
   );
 }
-

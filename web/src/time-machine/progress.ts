@@ -2,36 +2,44 @@
 
 import type { RestoreStep } from "../api/shapes";
 
-export interface Restore {
-  /** None for what is only a plan. */
-  id: string | null;
-  snapshot: string;
+/** What a restore would do. */
+export interface Plan {
   steps: RestoreStep[];
-  summary: Record<string, number>;
-  /** planned, running, ended … */
-  status?: string | null;
-  exit_code?: number | null;
-  message?: string | null;
+  errors: { socket: string; message: string }[];
+}
+
+/** One that is done, or was. */
+export interface Restore extends Plan {
+  id: string;
+  state: "running" | "done" | "partly" | "failed" | "interrupted";
+  settled: number;
+  total: number;
+  message: string;
 }
 
 export interface Progress {
-  settled: number;
-  total: number;
+  word: string;
+  tone: "work" | "news" | "trouble";
   verified: number;
   failed: number;
   isOver: boolean;
 }
 
-const OVER = new Set(["ended", "done", "failed", "over", "lost"]);
+const WORDS: Record<Restore["state"], [string, Progress["tone"]]> = {
+  running: ["Bringing it back", "work"],
+  done: ["Back", "news"],
+  partly: ["Partly back", "trouble"],
+  failed: ["Not brought back", "trouble"],
+  interrupted: ["Interrupted", "trouble"],
+};
 
 export function progressOf(restore: Restore): Progress {
-  const count = (...results: string[]): number => restore.steps.filter((step) => results.includes(step.result)).length;
-  const open = count("planned", "running");
-  return {
-    settled: restore.steps.length - open,
-    total: restore.steps.length,
-    verified: count("verified"),
-    failed: count("failed"),
-    isOver: restore.status ? OVER.has(restore.status) : open === 0,
-  };
+  const count = (result: string): number => restore.steps.filter((step) => step.result === result).length;
+  const [word, tone] = WORDS[restore.state];
+  return { word, tone, verified: count("verified"), failed: count("failed"), isOver: restore.state !== "running" };
+}
+
+/** How many panes a plan would bring back. */
+export function wanting(plan: Plan): number {
+  return plan.steps.filter((step) => step.result === "planned").length;
 }
