@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 
@@ -148,9 +149,11 @@ async def tell(world: World, caller: Who, id: Id, data: JSONBody[Input]) -> Deli
     """Tell a run something, and find out whether it heard."""
     run = await run_with_pane(world, id, caller)
     told = message(data.text, data.keys, enter=data.enter, anyway=data.anyway)
+    at = world.now()
     delivery = await _deliver(world, run, told, data.timeout)
     world.logs.audit(caller, "send", run.id, text=told.text, keys=" ".join(told.keys), result=delivery.result.value)
-    await _note(world, caller, run, delivery, is_typed=bool(told.text) and told.enter)
+    if told.text and told.enter and delivery.result is not Result.REFUSED:
+        await _note(world, caller, run, delivery, at)
     return _delivered(run, delivery)
 
 
@@ -271,11 +274,9 @@ async def _deliver(world: ApiWorld, run: Run, told: Message, timeout: float, unl
     return await world.do(work)
 
 
-async def _note(world: ApiWorld, caller: Caller, run: Run, delivery: Delivery, *, is_typed: bool) -> None:
+async def _note(world: ApiWorld, caller: Caller, run: Run, delivery: Delivery, at: datetime) -> None:
     """Say that something was typed: what is typed is also seen, and the run is at work from now on."""
-    if delivery.result is Result.REFUSED or not is_typed:
-        return
-    told = protocol.MarkTold(socket=run.server.socket, pane=run.pane, result=delivery.result.value, at=world.now())
+    told = protocol.MarkTold(socket=run.server.socket, pane=run.pane, result=delivery.result.value, at=at)
     await world.answers.answer(told, caller.uid)
 
 

@@ -1,0 +1,244 @@
+"""What is done to runs over HTTP: real panes, simulated agents."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+import msgspec
+
+from perdure.model.run import Reason, Run, RunState
+from tests.acceptance.simulants import Simulants
+from tests.conftest import PrivateHome
+from tests.integration.api_here import Api, api_here, caller
+from tests.integration.watching_here import await_run
+from tests.tmux_server import PATIENCE, TmuxServer
+
+
+def with_api(work: Callable[[Api, httpx.AsyncClient], Awaitable[None]]) -> None:
+    """Run something against the routes of a daemon that watches."""
+
+    async def go() -> None:
+        async with api_here() as api, api.client() as client:
+            client.timeout = httpx.Timeout(PATIENCE)
+            await work(api, client)
+
+    asyncio.run(go())
+
+
+async def until(client: httpx.AsyncClient, path: str, is_it: Callable[[Any], bool]) -> Any:
+    """Return what is at an address once it is as it should be."""
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    while not is_it(body := (await client.get(path)).json()):
+        assert asyncio.get_running_loop().time() < deadline, body
+        await asyncio.sleep(0.02)
+    return body
+
+
+def audited(home: PrivateHome) -> list[dict[str, Any]]:
+    """Return what the audit log says was done."""
+    with open(os.path.join(home.state, "audit.log"), "rb") as file:
+        return [msgspec.json.decode(line) for line in file]
+
+
+def agent(tmux: TmuxServer, agents: Simulants, *options: str) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one", agents.path, "--think", "0.1", *options)
+    agents.await_running(1, 0)
+
+
+def is_idle(run: Run) -> bool:
+    return run.agent is not None and run.status.state is RunState.IDLE
+
+
+def asks(run: Run) -> bool:
+    return run.status.reason is Reason.PERMISSION
+
+
+def test_a_text_is_delivered_and_waited_for(private_home: PrivateHome, tmux: TmuxServer) -> None:
+    agents = Simulants(private_home)
+    agent(tmux, agents)
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0", is_idle)
+        told = await client.post(f"/api/runs/{run.id}/input", json={"text": "hello pdr_" + "x" * 43})
+        assert told.status_code == 200, told.text
+        assert (told.json()["result"], told.json()["run"], told.json()["target"]) == ("delivered", run.id, "work:0.0")
+        reached = await client.get(f"/api/runs/{run.id}/wait", params={"until": "idle", "timeout": PATIENCE})
+        assert reached.status_code == 200, reached.text
+        seen = await client.post(f"/api/runs/{run.id}/seen")
+        assert seen.json()["state"] == "idle"
+        missed = await client.get(f"/api/runs/{run.id}/wait", params={"until": "error", "timeout": 0})
+        assert (missed.status_code, missed.json()["code"]) == (504, "NOT_REACHED")
+        timeline = (await client.get(f"/api/runs/{run.id}/timeline")).json()["items"]
+        assert [each["kind"] for each in timeline].count("sent") == 1
+        assert timeline[-1]["kind"] == "run_created"
+        assert [each["seq"] for each in timeline] == sorted((each["seq"] for each in timeline), reverse=True)
+
+    with_api(go)
+    agents.await_running(1, 2)
+    [entry] = [each for each in audited(private_home) if each["action"] == "send"]
+    assert (entry["target"], entry["result"], entry["token"]) == ("r1", "delivered", "test")
+    assert entry["text"] == "hello ***"
+
+
+def test_an_answer_is_given_only_while_that_is_asked(private_home: PrivateHome, tmux: TmuxServer) -> None:
+    agents = Simulants(private_home)
+    agent(tmux, agents)
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0", is_idle)
+        await client.post(f"/api/runs/{run.id}/input", json={"text": "run make test"})
+        await await_run(api.world.daemon, "work:0.0", asks)
+        asked = (await client.get(f"/api/runs/{run.id}/prompt")).json()
+        assert "$ make test" in asked["prompt"]
+        assert [(each["key"], each["label"]) for each in asked["choices"]] == [("y", "yes"), ("n", "no")]
+        other = await client.post(
+            f"/api/runs/{run.id}/answer",
+            json={"prompt": asked["prompt"].replace("make test", "make tesT"), "choice": "y"},
+        )
+        assert (other.status_code, other.json()["code"]) == (409, "SCREEN_CHANGED")
+        assert (await client.get(f"/api/runs/{run.id}/prompt")).json()["prompt"] == asked["prompt"]
+        refused = await client.post(f"/api/runs/{run.id}/input", json={"text": "something else"})
+        assert refused.json()["result"] == "refused"
+        given = await client.post(f"/api/runs/{run.id}/answer", json={"prompt": asked["prompt"], "choice": "y"})
+        assert (given.status_code, given.json()["result"]) == (200, "delivered"), given.text
+        await await_run(api.world.daemon, "work:0.0", lambda run: run.status.waits)
+        late = await client.post(f"/api/runs/{run.id}/answer", json={"prompt": asked["prompt"], "choice": "y"})
+        assert (late.status_code, late.json()["code"]) == (409, "SCREEN_CHANGED")
+
+    with_api(go)
+    assert [each["choice"] for each in audited(private_home) if each["action"] == "answer"] == ["y"]
+
+
+def test_what_a_pane_shows_and_what_scrolled_away_can_be_read(tmux: TmuxServer) -> None:
+    tmux.run(
+        "new-session",
+        "-d",
+        "-s",
+        "work",
+        "-n",
+        "one",
+        "-x",
+        "60",
+        "-y",
+        "10",
+        "seq 1 50; printf '\\033[31mred\\033[0m '; exec cat",
+    )
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0")
+        shown = await until(client, f"/api/runs/{run.id}/screen", lambda body: "red" in " ".join(body["lines"]))
+        assert (shown["cols"], shown["rows"], shown["cursor"]) == (60, 10, {"x": 4, "y": 9})
+        assert (len(shown["lines"]), shown["history"]) == (10, 41)
+        above = (await client.get(f"/api/runs/{run.id}/scrollback", params={"lines": 1000})).json()
+        assert above["lines"][:2] == ["1", "2"]
+        colours = (await client.get(f"/api/runs/{run.id}/screen", params={"colours": True})).json()
+        assert "\x1b[31mred" in colours["lines"][-1]
+
+    with_api(go)
+
+
+def test_a_run_is_started_explained_and_ended_and_can_be_brought_back(
+    private_home: PrivateHome, tmux: TmuxServer
+) -> None:
+    tmux.run("new-session", "-d", "-s", "other", "-n", "one")
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        made = await client.post("/api/runs", json={"name": "fresh", "cwd": private_home.home})
+        assert made.status_code == 201, made.text
+        assert (made.json()["result"], made.json()["name"]) == ("ready", "fresh")
+        taken = await client.post("/api/runs", json={"name": "fresh", "cwd": private_home.home})
+        assert (taken.status_code, taken.json()["code"]) == (409, "NAME_TAKEN")
+        wrong = await client.post("/api/runs", json={"cwd": "relative"})
+        assert (wrong.status_code, wrong.json()["code"]) == (400, "USAGE_ERROR")
+        nobody = await client.post("/api/runs", json={"agent": "nobody", "cwd": private_home.home})
+        assert nobody.status_code == 404
+        run = await await_run(api.world.daemon, "fresh:0.0")
+        explained = await client.get(f"/api/runs/{run.id}/explain")
+        assert explained.status_code == 200, explained.text
+        assert (explained.json()["pane_id"], explained.json()["agent"]) == (run.pane, None)
+        ended = await client.delete(f"/api/runs/{run.id}", params={"mode": "kill"})
+        assert (ended.status_code, ended.json()["result"]) == (200, "killed"), ended.text
+        assert ended.json()["snapshot"]
+        kept = await api.world.read(lambda store: store.get_snapshot(ended.json()["snapshot"]))
+        assert "fresh" in [session.name for session in kept.topology.sessions]
+        await until(client, f"/api/runs/{run.id}", lambda body: body["ended_at"] is not None)
+        gone = await client.get(f"/api/runs/{run.id}/screen")
+        assert (gone.status_code, gone.json()["code"]) == (404, "NOT_FOUND")
+        over = (await client.get("/api/runs", params={"over": True})).json()["items"]
+        assert run.id in [each["id"] for each in over]
+
+    with_api(go)
+    assert tmux.run("list-sessions", "-F", "#{session_name}") == b"other\n"
+    assert [each["action"] for each in audited(private_home)] == ["new", "kill"]
+
+
+def test_a_run_that_is_let_go_of_lives_on(tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one")
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0")
+        gone = await client.delete(f"/api/runs/{run.id}")
+        assert (gone.status_code, gone.json()["result"]) == (200, "detached")
+        assert (await client.get("/api/runs")).json()["items"] == []
+
+    with_api(go)
+    assert tmux.alive
+
+
+def test_nobody_does_anything_to_what_is_anothers(tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one")
+
+    async def go(api: Api, _: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0")
+        async with api.client(caller(uid=54321)) as other:
+            tried = [
+                await other.post(f"/api/runs/{run.id}/input", json={"text": "x"}),
+                await other.post(f"/api/runs/{run.id}/answer", json={"prompt": "x", "choice": "y"}),
+                await other.post(f"/api/runs/{run.id}/seen"),
+                await other.delete(f"/api/runs/{run.id}", params={"mode": "kill"}),
+                *[
+                    await other.get(f"/api/runs/{run.id}{path}")
+                    for path in (
+                        *("", "/screen", "/scrollback", "/timeline", "/thought", "/explain", "/prompt"),
+                        "/wait?until=idle",
+                    )
+                ],
+            ]
+            assert {each.status_code for each in tried} == {404}
+            assert (await other.post("/api/runs", json={"name": "mine"})).status_code == 403
+
+    with_api(go)
+    assert tmux.run("list-sessions", "-F", "#{session_name}") == b"work\n"
+
+
+def test_the_list_is_narrowed_and_read_page_by_page(tmux: TmuxServer) -> None:
+    for name in ("alpha", "beta", "gamma"):
+        tmux.run("new-session", "-d", "-s", name, "-n", "one", "exec cat")
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        for name in ("alpha", "beta", "gamma"):
+            await await_run(api.world.daemon, f"{name}:0.0")
+
+        async def sessions(**params: Any) -> list[str]:
+            listed = await client.get("/api/runs", params=params)
+            assert listed.status_code == 200, listed.text
+            return [each["session"] for each in listed.json()["items"]]
+
+        assert await sessions(session="beta") == ["beta"]
+        assert await sessions(q="GAMM cat") == ["gamma"]
+        assert await sessions(state="error") == []
+        assert await sessions(reason=["permission", "done"]) == []
+        assert await sessions(agent="nobody") == []
+        first = (await client.get("/api/runs", params={"limit": 2})).json()
+        rest = (await client.get("/api/runs", params={"limit": 2, "cursor": first["next"]})).json()
+        assert [each["session"] for each in first["items"] + rest["items"]] == ["alpha", "beta", "gamma"]
+        assert rest["next"] is None
+        for wrong in ({"cursor": "!"}, {"cursor": "bm8"}, {"limit": 0}, {"limit": 5000}, {"state": "sleepy"}):
+            refused = await client.get("/api/runs", params=wrong)
+            assert (refused.status_code, refused.json()["code"]) == (400, "USAGE_ERROR"), refused.text
+
+    with_api(go)
