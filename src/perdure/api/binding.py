@@ -64,6 +64,8 @@ def listen(config: ApiConfig) -> Listening:
             f"{config.host} can be reached from elsewhere, where everybody could read along: give a certificate "
             "(--tls-cert, --tls-key), or say --insecure-bind when something else sees to that."
         )
+    if is_secure:
+        _check_certificate(config)
     listener = _bound(family, address, config.host)
     port = listener.getsockname()[1]
     shown = f"[{config.host}]" if ":" in config.host else config.host
@@ -82,6 +84,17 @@ def _resolved(config: ApiConfig) -> tuple[socket.AddressFamily, tuple[str, int]]
     # The older kind first: `localhost` is both, and what is printed as 127.0.0.1 has to be it.
     family, _, _, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
     return family, (str(address[0]), config.port)
+
+
+def _check_certificate(config: ApiConfig) -> None:
+    """Raises `UsageError` for one that cannot be used, before anything is begun."""
+    import ssl  # of no use to most
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(config.tls_cert, config.tls_key or None)
+    except (OSError, ssl.SSLError) as error:
+        what = error.strerror or error.args[-1]
+        raise UsageError(f"The certificate {config.tls_cert} cannot be used with its key: {what}.") from None
 
 
 def _bound(family: socket.AddressFamily, address: tuple[str, int], host: str) -> socket.socket:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -17,7 +16,6 @@ from perdure.api.app import build_app
 from perdure.api.binding import Listening
 from perdure.api.guard import Guard
 from perdure.api.world import ApiWorld
-from perdure.errors import UsageError
 from perdure.host.clock import ticking
 from perdure.model.config import ApiConfig
 
@@ -66,7 +64,7 @@ class _Server(uvicorn.Server):
 
 
 async def serve(listening: Listening, world: ApiWorld, config: ApiConfig) -> None:
-    """Answer whoever asks until cancelled; those who are being answered then have a moment. Raises `UsageError`."""
+    """Answer whoever asks until cancelled; those who are being answered then have a moment."""
     world.keys.serve_at(listening.base, listening.port, is_secure=listening.is_secure)
     guard = Guard(build_app(world), world.keys, world.logs, hosts=listening.hosts, ticking=ticking)
     server = _Server(_settings(guard, config))
@@ -105,8 +103,4 @@ def _settings(app: Guard, config: ApiConfig) -> uvicorn.Config:
     )
     # What strangers get wrong is no news; what goes wrong here is.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-    try:
-        settings.load()
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"The certificate {config.tls_cert} cannot be used: {error}.") from None
     return settings
