@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 from tests.integration.api_here import api_here, caller
 from tests.integration.watching_here import await_run
@@ -42,5 +43,54 @@ def test_a_list_that_has_not_changed_is_not_told_again(tmux: TmuxServer) -> None
                 first = await client.get("/api/runs")
                 again = await client.get("/api/runs", headers={"If-None-Match": first.headers["etag"]})
                 assert (again.status_code, again.content) == (304, b"")
+
+    asyncio.run(go())
+
+
+def test_how_everything_stands_can_be_measured(tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", 'a "name"', "-n", "one", "exec cat")
+
+    async def go() -> None:
+        async with api_here() as api:
+            await await_run(api.world.daemon, 'a "name":0.0')
+            async with api.client() as client:
+                told = await client.get("/metrics")
+                assert told.headers["content-type"].startswith("text/plain; version=0.0.4")
+                lines = told.text.splitlines()
+                assert all(
+                    re.fullmatch(
+                        r'# (HELP|TYPE) \S+ .+|[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [-+.e0-9]+', line
+                    )
+                    for line in lines
+                )
+                values = {line.split(" ")[0]: float(line.split(" ")[1]) for line in lines if not line.startswith("#")}
+                assert sum(value for name, value in values.items() if name.startswith("perdure_runs{")) == 1
+                assert values["perdure_resident_memory_bytes"] > 1 << 20
+                assert "name" not in told.text
+            async with api.client(caller(uid=54321)) as client:
+                others = (await client.get("/metrics")).text
+                assert "perdure_runs{" not in others
+                assert "resident" not in others
+
+    asyncio.run(go())
+
+
+def test_the_description_of_all_routes_is_openapi_3_1_and_names_every_failure() -> None:
+    async def go() -> None:
+        async with api_here() as api, api.client() as client:
+            schema = (await client.get("/schema/openapi.json")).json()
+            assert schema["openapi"].startswith("3.1")
+            assert {"/api/runs", "/api/runs/{id}/answer", "/api/snapshots", "/metrics", "/health"} <= set(
+                schema["paths"]
+            )
+            for path, operations in schema["paths"].items():
+                for method, operation in operations.items():
+                    said = operation["responses"]
+                    assert operation.get("summary"), (method, path)
+                    if path == "/health":
+                        continue
+                    for status in ("400", "401", "403", "500"):
+                        body = said[status]["content"]["application/json"]["schema"]
+                        assert body["$ref"].endswith("Failure"), (method, path, status)
 
     asyncio.run(go())

@@ -12,7 +12,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.types import ControllerRouterHandler
 
 from perdure import __version__
-from perdure.api import health, login, pages, resources, run_actions, runs, socket
+from perdure.api import health, login, metrics, pages, resources, run_actions, runs, socket
 from perdure.api.admission import LARGEST_BODY
 from perdure.api.caller import Caller
 from perdure.api.errors import on_failure
@@ -23,6 +23,7 @@ from perdure.api.world import ApiWorld
 ROUTES: tuple[ControllerRouterHandler, ...] = (
     *health.ROUTES,
     *login.ROUTES,
+    *metrics.ROUTES,
     *runs.ROUTES,
     *run_actions.ROUTES,
     *resources.ROUTES,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -69,10 +70,13 @@ class Logs:
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="api-log")
         self._room = BoundedSemaphore(_MOST_WAITING)
         self._fails = False
+        #: How many requests were answered with which status.
+        self.answered: Counter[int] = Counter()
 
-    def access(self, **facts: object) -> None:
-        """Write down that something was asked for. Never waits."""
-        self._write(self._access, facts)
+    def access(self, *, status: int, **facts: object) -> None:
+        """Write down that something was asked for, and how it was answered. Never waits."""
+        self.answered[status] += 1
+        self._write(self._access, {**facts, "status": status})
 
     def audit(self, caller: Caller, action: str, target: str, **facts: object) -> None:
         """Write down that somebody did something. Never waits."""
