@@ -41,9 +41,11 @@ class Machine:
             subprocess.run(["git", "init", "-q", "-b", branch, path], check=True)
         return path
 
-    def agent(self, session: str, *prompt: str, think: float = 0.3, branch: str | None = None) -> None:
+    def agent(
+        self, session: str, *prompt: str, think: float = 0.3, folder: str | None = None, branch: str | None = None
+    ) -> None:
         """Start an agent in a session of its own."""
-        where = self.folder(session, branch=branch)
+        where = self.folder(folder or session, branch=branch)
         words = [self.agents.path, "--think", str(think), *prompt]
         self.tmux.run("new-session", "-d", "-x", "100", "-y", "28", "-s", session, "-n", "w", "-c", where, *words)
 
@@ -88,7 +90,7 @@ class Machine:
 
     def job(self, text: str) -> str:
         """Start a command that goes on by itself."""
-        job: str = self.perdure.ok("jobs", "run", "--json", "--shell", text).json["job"]
+        job: str = self.perdure.ok("jobs", "run", "--json", "--cwd", self.home.home, "--shell", text).json["job"]
         return job
 
 

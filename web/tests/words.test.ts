@@ -11,6 +11,8 @@ import { addressOf, placeOf } from "../src/shell/route";
 import { progressOf, wanting } from "../src/time-machine/progress";
 import { heaped, placed } from "../src/time-machine/timeline";
 import type { Job, RestoreStep, SnapshotLine } from "../src/api/shapes";
+import { lostOf } from "../src/runs/hosts";
+import { changeOf, type Settings } from "../src/settings/shapes";
 import { aRun } from "./runs";
 
 test("an event shows at once in the run it is about, and in no other", () => {
@@ -96,4 +98,25 @@ test("a restore says how far it has come, and a plan what it would bring back", 
 
 test("a command is shown as one would type it", () => {
   expect(commandOf({ shell: null, argv: ["echo", "it's", "a b"] } as unknown as Job)).toBe(`echo 'it'"'"'s' 'a b'`);
+});
+
+test("only what differs is asked to be changed", () => {
+  const settings: Settings = {
+    version: "v", file: "", hooks: [], live: { restore: false },
+    restore: { programs: ["vim", "less"], max_parallel: 4, memory_pressure: 20, verify_seconds: 60 },
+    retention: { everything_hours: 24, hourly_days: 7, daily_days: 90, events_days: 30, runs_days: 90 },
+  };
+  const form = new Map([["restore.programs", "vim, less"], ["restore.max_parallel", "4"]]);
+  expect(changeOf(settings, form)).toEqual({});
+  expect(changeOf(settings, new Map([["restore.programs", "vim"], ["restore.max_parallel", "8"], ["live.restore", "on"]]))).toEqual({
+    restore: { max_parallel: 8, programs: ["vim"] },
+    live: { restore: true },
+  });
+});
+
+test("a server that is gone is offered to be brought back for a day", () => {
+  const now = Date.parse("2026-11-15T12:00:00Z");
+  const server = { key: "k", socket: "/tmp/x", alive: false, snapshot: "abc", last_seen_at: "2026-11-15T11:00:00Z" };
+  expect(lostOf([server], now)).toHaveLength(1);
+  expect(lostOf([{ ...server, alive: true }, { ...server, snapshot: null }, { ...server, last_seen_at: "2026-11-13T11:00:00Z" }], now)).toEqual([]);
 });

@@ -1,6 +1,8 @@
 import { useEffect, useRef } from "preact/hooks";
 import { bound, isHelpShown } from "./keys";
 
+const NAMES: Record<string, string> = { ArrowDown: "↓", ArrowUp: "↑", Escape: "Esc" };
+
 /** Every key that means something on this screen. */
 export function Help() {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -17,7 +19,7 @@ export function Help() {
           <div key={each.keys.join()}>
             <dt>
               {each.keys.map((key) => (
-                <kbd key={key}>{key}</kbd>
+                <kbd key={key}>{NAMES[key] ?? key}</kbd>
               ))}
             </dt>
             <dd>{each.does}</dd>

@@ -50,7 +50,7 @@ function Pane({ run }: { run: Run }) {
         </h1>
         <StateMark state={run.state} reason={run.reason} confidence={run.confidence} />
         <Since at={run.since} />
-        <span class="soft number">{run.id}</span>
+        <span class="soft number id">{run.id}</span>
         {run.reason === "done" && mayWrite() && <Seen run={run} />}
         {mayWrite() && !isOver && <Ending run={run} />}
       </header>

@@ -17,9 +17,9 @@ export function documentForTerminal(): Document {
 }
 
 function create(tag: string, options?: ElementCreationOptions): HTMLElement {
+  if (tag === "style") return sheetHolder();
   const element = document.createElement(tag, options);
-  if (element instanceof HTMLStyleElement) adopt(element);
-  else element.setAttribute = setAttribute;
+  element.setAttribute = setAttribute;
   return element;
 }
 
@@ -28,7 +28,9 @@ function setAttribute(this: HTMLElement, name: string, value: string): void {
   else Element.prototype.setAttribute.call(this, name, value);
 }
 
-function adopt(element: HTMLStyleElement): void {
+/** Stands in for a <style> element, of which even an empty one is stopped: it can be written to, put somewhere and removed. */
+function sheetHolder(): HTMLElement {
+  const element = document.createElement("template");
   const sheet = new CSSStyleSheet();
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   Object.defineProperty(element, "textContent", {
@@ -39,4 +41,5 @@ function adopt(element: HTMLStyleElement): void {
     document.adoptedStyleSheets = document.adoptedStyleSheets.filter((each) => each !== sheet);
     Element.prototype.remove.call(element);
   };
+  return element;
 }

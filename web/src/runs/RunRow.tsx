@@ -6,7 +6,7 @@ import { amount } from "../text/numbers";
 import { Said } from "../text/Said";
 import { clock, lasting, moment } from "../text/times";
 import { doing } from "./grouping";
-import { themes } from "./store";
+import { themes } from "./hosts";
 
 /** How much of its context a conversation has used. */
 export function Context({ run }: { run: Run }) {

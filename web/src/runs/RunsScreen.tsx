@@ -8,6 +8,7 @@ import { Trouble } from "../shell/Trouble";
 import { counted } from "../text/numbers";
 import { FirstSteps } from "./FirstSteps";
 import { agentsOf, grouped, matches, nameOf, type Filter, type Group } from "./grouping";
+import { Lost } from "./Lost";
 import { NewRun } from "./NewRun";
 import { RunRow } from "./RunRow";
 import { needy, runs, trouble } from "./store";
@@ -36,6 +37,7 @@ export function RunsScreen() {
         )}
       </header>
       <Trouble text={trouble.value} />
+      <Lost />
       {all.length === 0 ? <FirstSteps onNew={() => setNew(true)} /> : <Filters all={all} />}
       {all.length > 0 && shown.length === 0 && <p class="empty">No run is like that.</p>}
       {grouped(shown).map((group) => (

@@ -1,17 +1,15 @@
 import { computed, signal } from "@preact/signals";
 import { askAgain, isKnown, sentence } from "../api/ask";
 import { connection, follow } from "../api/live";
-import type { Happening, Page, Run, Theme } from "../api/shapes";
+import type { Happening, Page, Run } from "../api/shapes";
 import { applied } from "./applying";
+import { refreshHosts } from "./hosts";
 
 /** Every run whose pane is there; null until they were first asked for. */
 export const runs = signal<Run[] | null>(null);
 
 /** Why they could not be asked for, the last time. */
 export const trouble = signal<string | null>(null);
-
-/** The colours of repositories, by their directories. */
-export const themes = signal<Record<string, Theme>>({});
 
 /** How many need somebody. */
 export const needy = computed(() => (runs.value ?? []).filter((run) => run.state === "attention" || run.state === "error").length);
@@ -30,7 +28,7 @@ export async function refresh(): Promise<void> {
   try {
     runs.value = (await askAgain<Page<Run>>("/api/runs?limit=1000")).items;
     trouble.value = null;
-    void colours();
+    void refreshHosts();
   } catch (error) {
     trouble.value = sentence(error);
   } finally {
@@ -39,17 +37,6 @@ export async function refresh(): Promise<void> {
       isStale = false;
       soon();
     }
-  }
-}
-
-async function colours(): Promise<void> {
-  const wanted = new Set((runs.value ?? []).map((run) => run.theme).filter((root) => root !== null));
-  if ([...wanted].every((root) => root in themes.value)) return;
-  try {
-    const { items } = await askAgain<Page<Theme>>("/api/themes?limit=1000");
-    themes.value = Object.fromEntries(items.map((theme) => [theme.root, theme]));
-  } catch {
-    // Without colours everything else is still there.
   }
 }
 

@@ -72,7 +72,9 @@ export function App() {
         </div>
       </header>
       <main id="main" tabIndex={-1}>
-        <Content screen={screen} id={id} />
+        <div class="content">
+          <Content screen={screen} id={id} />
+        </div>
       </main>
       <Help />
     </>

@@ -28,7 +28,7 @@ export function go(screen: Screen, id: string | null = null): void {
   const address = addressOf(screen, id);
   if (address !== location.pathname) history.pushState(null, "", address);
   place.value = placeOf(address);
-  scrollTo(0, 0);
+  document.getElementById("main")?.scrollTo(0, 0);
 }
 
 /** Follow links and the browser's own buttons without loading anything again. */

@@ -1,6 +1,7 @@
 import type { RestoreStep } from "../api/shapes";
 import { Shape } from "../look/Shape";
 import type { Look } from "../runs/states";
+import { counted } from "../text/numbers";
 import { Said } from "../text/Said";
 import { cleanText } from "../text/clean";
 
@@ -25,8 +26,24 @@ const RESULTS: Record<string, Look> = {
   failed: { word: "failed", tone: "trouble", shape: "cross" },
 };
 
-/** What is done about every pane, and what came of it. */
+/** What is done about every pane, and what came of it; what is there already stands apart. */
 export function Steps({ steps }: { steps: readonly RestoreStep[] }) {
+  const kept = steps.filter((step) => step.action === "keep");
+  const rest = steps.filter((step) => step.action !== "keep");
+  return (
+    <>
+      {rest.length > 0 && <List steps={rest} />}
+      {kept.length > 0 && (
+        <details>
+          <summary>{counted(kept.length, "pane")} left as {kept.length === 1 ? "it is" : "they are"}: there already</summary>
+          <List steps={kept} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function List({ steps }: { steps: readonly RestoreStep[] }) {
   return (
     <ol class="steps">
       {steps.map((step) => (
@@ -58,7 +75,7 @@ function Step({ step }: { step: RestoreStep }) {
           </>
         )}
       </span>
-      {step.why !== "" && (
+      {step.why !== "" && step.action !== "keep" && (
         <span class="soft why">
           <Said text={step.why} />
         </span>
