@@ -29,6 +29,8 @@ from perdure.model.event import StoredEvent
 
 log = logging.getLogger(__name__)
 
+_events = words.Events()
+
 #: How many terminals one client may watch.
 TERMINALS = 32
 #: How long a client may take to read what it is told, in seconds.
@@ -166,7 +168,7 @@ class Client:
             await self.say(words.said("subscribed", after=behind))
             with world.feed.subscribe(behind, read, wants) as events:
                 async for each in events:
-                    await self.say(words.event(each))
+                    await self.say(_events.told(each))
         except PerdureError as error:
             await self.say(words.error(error))
 

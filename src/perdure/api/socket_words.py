@@ -96,11 +96,26 @@ def read(message: str) -> Asked:
         raise UsageError(f"This is nothing that can be asked: {error}.") from error
 
 
-def event(happened: StoredEvent | Lagged) -> str:
-    """Tell of an event, or that the subscriber was too slow for them."""
-    if isinstance(happened, Lagged):
-        return said("lagged", after=happened.after)
-    return said("event", event=event_row(happened))
+class Events:
+    """Events as they are told. Everybody is told of the same ones at the same time, so each is put into words once."""
+
+    def __init__(self, most: int = 256) -> None:
+        self._most = most
+        self._told: dict[int, tuple[StoredEvent, str]] = {}
+
+    def told(self, happened: StoredEvent | Lagged) -> str:
+        """Tell of an event, or that the subscriber was too slow for them."""
+        if isinstance(happened, Lagged):
+            return said("lagged", after=happened.after)
+        known = self._told.get(happened.seq)
+        # What could not be stored has no number of its own.
+        if known is not None and known[0] is happened:
+            return known[1]
+        text = said("event", event=event_row(happened))
+        if len(self._told) >= self._most:
+            del self._told[next(iter(self._told))]
+        self._told[happened.seq] = happened, text
+        return text
 
 
 def frame(run: str, shown: Frame) -> str:

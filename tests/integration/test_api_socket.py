@@ -1,0 +1,277 @@
+"""The WebSocket, as a client sees it: events without a gap, terminals, typing, and every way of asking wrongly."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+from collections.abc import Awaitable, Callable
+
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from perdure.api import socket as the_socket
+from perdure.api.caller import Scope
+from perdure.daemon.rounds import Rounds
+from perdure.model.event import Event, EventKind
+from tests.conftest import PrivateHome
+from tests.integration.api_here import caller
+from tests.integration.sockets_here import Here, Talk, socket_here
+from tests.integration.viewers import eventually
+from tests.integration.watching_here import await_run
+from tests.tmux_server import TmuxServer
+
+
+def together(day: Callable[[Here], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with socket_here() as here:
+            await day(here)
+
+    asyncio.run(main())
+
+
+async def happen(here: Here, *numbers: int, socket: str = "/tmp/x") -> None:
+    """Let something happen for each of these, all of it written down together."""
+    data = [{"socket": socket, "panes": number} for number in numbers]
+    events = [Event(kind=EventKind.SAVED, at=here.world.now(), data=each) for each in data]
+
+    def note(rounds: Rounds) -> None:
+        for event in events:
+            rounds.supervisor.note(event)
+
+    await here.daemon.in_order(note)
+
+
+def numbered(talk: Talk) -> list[int]:
+    events = [message["event"] for message in talk.heard if message["type"] == "event"]
+    return [event["data"]["panes"] for event in events if event["kind"] == "saved" and "snapshot" not in event["data"]]
+
+
+def last_number(talk: Talk, number: int) -> Callable[[object], bool]:
+    return lambda _: numbered(talk)[-1:] == [number]
+
+
+def test_events_come_from_a_number_on_and_without_a_gap_across_connections() -> None:
+    async def day(here: Here) -> None:
+        await happen(here, *range(20))
+        after = 0
+        seen: list[int] = []
+        for turn in range(4):
+            async with here.talk() as talk:
+                await talk.say(op="subscribe", after=after)
+                assert (await talk.hear()) == {"type": "subscribed", "after": after}
+                await happen(here, *range(20 + turn * 10, 30 + turn * 10))
+                await talk.until(last_number(talk, 29 + turn * 10))
+                numbers = [message["event"]["seq"] for message in talk.heard if message["type"] == "event"]
+                assert numbers == sorted(set(numbers))
+                after = numbers[-1]
+                seen += numbered(talk)
+        assert seen == list(range(60))
+        async with here.talk() as talk:
+            await talk.say(op="subscribe")
+            await talk.told("subscribed", after=after)
+            await happen(here, 1000)
+            await talk.until(last_number(talk, 1000))
+            assert numbered(talk) == [1000]
+
+    together(day)
+
+
+def test_everybody_is_told_and_who_does_not_read_is_marked_and_holds_nobody_up() -> None:
+    async def day(here: Here) -> None:
+        here.daemon.feed._most = 64
+        narrow = socket.create_connection(("127.0.0.1", here.port))
+        narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        async with here.talk(max_queue=1, sock=narrow) as slow, here.talk() as quick:
+            for each in (slow, quick):
+                await each.say(op="subscribe")
+                await each.told("subscribed")
+            reading = asyncio.get_running_loop().create_task(quick.until(last_number(quick, 7)))
+            for _ in range(10):
+                await happen(here, *range(100, 130), socket="x" * 3000)
+            await happen(here, 7)
+            await reading
+            assert len(numbered(quick)) == 301
+            lagged = await slow.told("lagged")
+            events = [message["event"]["seq"] for message in slow.heard if message["type"] == "event"]
+            assert lagged["after"] == events[-1]
+            await slow.say(op="subscribe", after=lagged["after"])
+            await slow.until(last_number(slow, 7))
+            assert len(numbered(slow)) == 301
+
+    together(day)
+
+
+def test_a_terminal_is_shown_typed_into_and_closed(tmux: TmuxServer, private_home: PrivateHome) -> None:
+    tmux.run("new-session", "-d", "-x", "90", "-y", "20", "-s", "a", "-n", "w", "cat")
+
+    async def day(here: Here) -> None:
+        run = (await await_run(here.daemon, "a:0.0")).id
+        async with here.talk() as talk:
+            await talk.say(op="open", run=run)
+            screen = await talk.told("screen", run=run)
+            assert (screen["cols"], screen["rows"], screen["cursor"]) == (90, 20, {"x": 0, "y": 0})
+            await talk.say(op="input", run=run, id=4, text="héllo sk-ant-0123456789012345678901234\r")
+            assert (await talk.told("ack"))["result"] == "sent"
+            await talk.say(op="input", run=run, id=5, keys=["x", "Enter"])
+            await talk.reads(run, "x\r\nx\r\n")
+            await talk.say(op="input", run=run, id=6, paste="one\ntwo\n")
+            await talk.told("ack", id=6, result="sent")
+            await talk.reads(run, "two\r\n")
+            await talk.say(op="input", run=run, id=7, keys=["Entr"])
+            assert "no key" in (await talk.told("ack", id=7, result="refused"))["why"]
+            await talk.say(op="take_size", run=run, cols=70, rows=15)
+            await talk.told("resized", run=run, cols=70, rows=15)
+            await talk.told("screen", run=run, cols=70, rows=15)
+            await talk.say(op="take_size", run=run, cols=1, rows=15)
+            await talk.told("error", run=run, code="USAGE_ERROR")
+            await talk.say(op="release_size", run=run)
+            await talk.told("screen", run=run, cols=90, rows=20)
+            await talk.say(op="close", run=run)
+            await talk.say(op="input", run=run, id=8, text="y")
+            await talk.told("ack", id=8, result="refused")
+            await eventually(lambda: tmux.run("list-clients") == b"", "the client leaves")
+            await talk.say(op="open", run=run)
+            await talk.told("screen", run=run)
+            tmux.run("kill-server")
+            await talk.told("closed", run=run)
+            await talk.say(op="ping")
+            await talk.told("pong")
+            # Whoever opens what is gone is told so, and is not let go of.
+            await talk.say(op="open", run=run)
+            await talk.until(lambda message: message["type"] in ("closed", "error"))
+
+    together(day)
+    with open(os.path.join(private_home.state, "audit.log"), encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    typed = [line for line in lines if line["action"] == "type"]
+    assert [(line["typed"], line["keys"], line["pasted"]) for line in typed] == [(40, 2, 8)]
+    assert not any("llo" in json.dumps(line) for line in lines)
+    assert [(line["cols"], line["rows"]) for line in lines if line["action"] == "take size"] == [(70, 15)]
+
+
+def test_a_client_that_goes_leaves_nothing_behind(tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-x", "90", "-y", "20", "-s", "a", "-n", "w", "cat")
+
+    async def day(here: Here) -> None:
+        run = (await await_run(here.daemon, "a:0.0")).id
+        async with here.talk() as talk:
+            await talk.say(op="subscribe")
+            await talk.say(op="open", run=run)
+            await talk.told("screen", run=run)
+            await talk.say(op="take_size", run=run, cols=70, rows=15)
+            await talk.told("screen", run=run, cols=70)
+            talk.connection.transport.abort()
+        await eventually(lambda: tmux.run("list-clients") == b"", "the client leaves")
+        await eventually(lambda: tmux.show("#{window_width}", "a:") == "90", "it has its size again")
+        assert tmux.run("show-options", "-w", "-t", "a", "window-size") == b""
+        await eventually(lambda: len(here.world.feed) == 0, "nobody follows")
+
+    together(day)
+
+
+def test_whoever_may_only_look_types_nothing(tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "a", "-n", "w", "cat")
+
+    async def day(here: Here) -> None:
+        run = (await await_run(here.daemon, "a:0.0")).id
+        async with here.talk(caller(Scope.READ)) as talk:
+            await talk.say(op="open", run=run)
+            await talk.told("screen", run=run)
+            await talk.say(op="input", run=run, id=1, text="x\r")
+            assert (await talk.told("ack", id=1))["result"] == "refused"
+            await talk.say(op="take_size", run=run, cols=70, rows=15)
+            await talk.told("error", run=run, code="READ_ONLY")
+        async with here.talk(caller(uid=54321)) as other:
+            await other.say(op="open", run=run)
+            await other.told("error", run=run, code="NOT_FOUND")
+            await other.say(op="subscribe", after=0)
+            await other.say(op="ping")
+            await other.told("pong")
+        assert b"x" not in tmux.run("capture-pane", "-p", "-t", "a:")
+
+    together(day)
+
+
+NONSENSE: tuple[str | bytes, ...] = (
+    "",
+    "{",
+    "[]",
+    "null",
+    "{}",
+    '{"op":"dance"}',
+    '{"op":"open"}',
+    '{"op":"open","run":""}',
+    '{"op":"open","run":7}',
+    '{"op":"open","run":"r1","more":1}',
+    '{"op":"subscribe","after":-1}',
+    '{"op":"subscribe","after":"x"}',
+    '{"op":"subscribe","after":99999999999999999999}',
+    '{"op":"input","run":"r1"}',
+    '{"op":"input","run":"r1","text":"a","keys":["b"]}',
+    '{"op":"input","run":"r1","keys":[]}',
+    '{"op":"input","run":"r1","text":"\\ud800"}',
+    '{"op":"take_size","run":"r1","cols":1e99,"rows":2}',
+    '{"op":"input","run":"r1","text":"' + "x" * (1 << 18) + '"}',
+    "[" * 100_000,
+    b"\x00\xff",
+)
+
+
+def test_nonsense_is_answered_and_nobody_falls() -> None:
+    async def day(here: Here) -> None:
+        async with here.talk() as talk:
+            for message in NONSENSE:
+                await talk.connection.send(message)
+                error = await talk.hear()
+                assert (error["type"], error.get("code")) == ("error", "USAGE_ERROR"), message[:60]
+                assert "Traceback" not in error["message"]
+            await talk.say(op="ping")
+            assert (await talk.hear()) == {"type": "pong"}
+
+    together(day)
+
+
+def test_a_client_has_only_so_many_terminals(tmux: TmuxServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(the_socket, "TERMINALS", 1)
+    tmux.run("new-session", "-d", "-s", "a", "-n", "w", "cat")
+    tmux.run("split-window", "-t", "a", "cat")
+
+    async def day(here: Here) -> None:
+        runs = [(await await_run(here.daemon, f"a:0.{index}")).id for index in (0, 1)]
+        async with here.talk() as talk:
+            for run in runs:
+                await talk.say(op="open", run=run)
+            await talk.told("error", run=runs[1], code="TOO_MANY")
+            await talk.say(op="open", run=runs[0])
+            await talk.told("screen", run=runs[0])
+            await talk.say(op="open", run="r999999")
+            await talk.told("error", run="r999999", code="NOT_FOUND")
+
+    together(day)
+
+
+def test_a_ticket_opens_one_socket_and_only_from_here() -> None:
+    async def day(here: Here) -> None:
+        origin = f"http://127.0.0.1:{here.port}"
+
+        async def status(ticket: str, origin: str | None) -> int:
+            address = f"ws://127.0.0.1:{here.port}/api/socket?ticket={ticket}"
+            try:
+                async with connect(address, origin=origin, proxy=None):  # type: ignore[arg-type]  # any text is tried
+                    return 101
+            except InvalidStatus as refused:
+                return refused.response.status_code
+
+        def ticket() -> str:
+            return here.world.keys.ticket(caller())
+
+        assert await status(ticket(), "http://evil.example") == 403
+        assert await status(ticket(), None) == 403
+        assert await status("", origin) == 401
+        assert await status(used := ticket(), origin) == 101
+        assert await status(used, origin) == 401
+
+    together(day)
