@@ -132,7 +132,8 @@ def test_ours_is_found_again_after_the_agent_has_rewritten_its_file(text: str, w
     assert left is not None
     # A list that was empty and written in lines is nothing now, which is how the agent reads it too.
     assert {**(yaml_text_of(left)), "hooks": None} == {**(old or {}), "hooks": None}
-    assert "perdure" not in left
+    # A person may write that word too.
+    assert left.count("perdure") <= text.count("perdure")
 
 
 def yaml_text_of(text: str) -> dict[str, object]:
