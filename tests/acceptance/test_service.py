@@ -378,6 +378,6 @@ def test_the_system_is_for_root(machine: Machine, private_home: PrivateHome) -> 
 
 def test_what_the_units_run_exists(perdure: Perdure) -> None:
     printed = perdure.ok("service", "install", "--print", "--system", "--platform", "linux").out
-    for verb in ("up", "restore"):
-        assert f'"{verb}" "--all-users"' in printed
+    for verb, said in (("up", '"up" "--api-optional" "--all-users"'), ("restore", '"restore" "--all-users"')):
+        assert said in printed
         assert "--all-users" in perdure.ok(verb, "--help").out

@@ -62,6 +62,38 @@ def test_a_save_loads_nothing_dear() -> None:
     assert too_dear(loaded) == {}
 
 
+#: What only a daemon that is asked over HTTP needs, and nobody else is to wait for.
+OF_THE_API = ("litestar", "uvicorn", "websockets", "httptools", "httpx")
+
+#: Runs a command, whatever comes of it, and prints every module it loaded behind an empty line.
+COMMAND = """
+import contextlib, io, sys
+from perdure.cli.main import main
+with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
+    main({words!r})
+print("\\n", *sorted(sys.modules), sep="\\n", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ls", "--json"],
+        ["open", "--json"],
+        ["token", "ls", "--json"],
+        ["token", "new", "--json"],
+        ["send", "nobody", "x", "--json"],
+        ["wait", "nobody", "--until", "idle", "--json"],
+        ["up", "--help"],
+        ["up", "--port", "wrong"],
+    ],
+)
+def test_only_a_daemon_loads_what_http_needs(words: list[str]) -> None:
+    _, loaded = run(COMMAND.format(words=words))
+    assert "perdure.cli.main" in loaded
+    assert [name for name in loaded if name.split(".")[0] in OF_THE_API] == []
+
+
 @pytest.mark.parametrize("name", ["email.message", "importlib.metadata", "asyncio"])
 def test_something_dear_is_noticed(name: str) -> None:
     _, loaded = run(f"import sys, {name}\nprint('\\n', *sys.modules, sep='\\n')")

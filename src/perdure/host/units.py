@@ -85,6 +85,9 @@ TasksMax=infinity
 WantedBy={target}
 """
 
+#: That somebody else has the port is no reason to leave the panes unwatched.
+_OPTIONAL = "--api-optional"
+
 _USER_ORDER = """\
 # A login does not wait for this. With linger it runs when the machine starts, before anybody can attach; without,
 # beside the first login. Sessions that somebody makes meanwhile are left as they are.
@@ -184,14 +187,14 @@ def _quoted(word: str) -> str:
 def _systemd_units(program: Program, *, system: bool) -> tuple[UnitFile, ...]:
     everybody = ("--all-users",) if system else ()
 
-    def command(name: str) -> str:
+    def command(name: str, *options: str) -> str:
         lines = [f"Environment={assignment(*each)}" for each in program.environment.items()]
-        return "\n".join([f"ExecStart={exec_start((*program.words, name, *everybody))}", *lines])
+        return "\n".join([f"ExecStart={exec_start((*program.words, name, *options, *everybody))}", *lines])
 
     target = "multi-user.target" if system else "default.target"
     order = _SYSTEM_ORDER if system else _USER_ORDER
     texts = {
-        UP_SERVICE: _UP.format(target=target, program=command("up")),
+        UP_SERVICE: _UP.format(target=target, program=command("up", _OPTIONAL)),
         RESTORE_SERVICE: _RESTORE.format(order=order, target=target, program=command("restore")),
     }
     systemctl = "systemctl" if system else "systemctl --user"
@@ -204,10 +207,10 @@ def _systemd_units(program: Program, *, system: bool) -> tuple[UnitFile, ...]:
 def _launchd_units(program: Program, *, system: bool, log: str) -> tuple[UnitFile, ...]:
     everybody = ("--all-users",) if system else ()
 
-    def job(label: str, command: str, **settings: object) -> UnitFile:
+    def job(label: str, *command: str, **settings: object) -> UnitFile:
         content = {
             "Label": label,
-            "ProgramArguments": [*program.words, command, *everybody],
+            "ProgramArguments": [*program.words, *command, *everybody],
             # What perdure starts outlives it; otherwise launchd ends all of it.
             "AbandonProcessGroup": True,
             "StandardErrorPath": log,
@@ -223,7 +226,7 @@ def _launchd_units(program: Program, *, system: bool, log: str) -> tuple[UnitFil
         # launchd knows no order. Until the restore has made the first server there is nothing to save; after that, what
         # is not back yet is found in the snapshot before. Neither is to be treated as something in the background:
         # what runs in panes that are brought back inherits that.
-        job(UP_AGENT, "up", RunAtLoad=True, KeepAlive=True, ExitTimeOut=15, ProcessType="Interactive"),
+        job(UP_AGENT, "up", _OPTIONAL, RunAtLoad=True, KeepAlive=True, ExitTimeOut=15, ProcessType="Interactive"),
         job(RESTORE_AGENT, "restore", RunAtLoad=True, ProcessType="Interactive"),
     )
 

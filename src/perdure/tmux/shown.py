@@ -10,7 +10,18 @@ from perdure.tmux import run
 from perdure.tmux.act import Spot
 
 # The title comes last, for it may hold anything but a newline.
-_FACTS = "#{pid}|#{pane_id}|#{pane_width}|#{pane_height}|#{cursor_x}|#{cursor_y}|#{history_size}|#{alternate_on}|#{pane_title}"
+_WORDS = (
+    "pid",
+    "pane_id",
+    "pane_width",
+    "pane_height",
+    "cursor_x",
+    "cursor_y",
+    "history_size",
+    "alternate_on",
+    "pane_title",
+)
+_FACTS = "|".join(f"#{{{word}}}" for word in _WORDS)
 
 
 class Shown(Struct, frozen=True, kw_only=True):
@@ -41,8 +52,8 @@ def read_shown(spot: Spot, *, above: int = 0, colours: bool = False) -> Shown:
     if client.status is None:
         raise Unanswered(f"The tmux server on {spot.socket} did not answer within {spot.timeout:g} s.")
     facts, *lines = client.answer.removesuffix(b"\n").split(b"\n")
-    told = decode(facts).split("|", 8)
-    if client.status or len(told) != 9 or told[1] != spot.pane or spot.server not in (None, int(told[0])):
+    told = decode(facts).split("|", len(_WORDS) - 1)
+    if client.status or len(told) != len(_WORDS) or told[1] != spot.pane or spot.server not in (None, int(told[0])):
         raise NotFound(f"{spot.pane} is not there any more.")
     _, _, cols, rows, x, y, history, alternate, title = told
     return Shown(

@@ -116,8 +116,8 @@ def test_systemd_reads_them_as_they_are_meant(
     assert told.count(f"Environment: X={value}\n") >= 2, told
     ran = [unshown(line) for line in re.findall(r"Command Line: (.*)", told) if "perdure" in line]
     everybody = ["--all-users"] if system else []
-    for verb in ("up", "restore"):
-        words = [path, verb, *everybody]
+    for verb in (("up", "--api-optional"), ("restore",)):
+        words = [path, *verb, *everybody]
         escaped = [words[0], *words[1:]] if words in ran else [*SHELL, *words]
         assert [escaped[0], *(word.replace("$", "$$") for word in escaped[1:])] in ran, ran
 
@@ -156,7 +156,12 @@ def test_the_daemon_comes_after_the_restore_and_always_comes_back(system: bool) 
     up = settings(text_of("perdure-up.service", system=system))
     assert up["After"] == "perdure-restore.service"
     assert up["WantedBy"] == ("multi-user.target" if system else "default.target")
-    assert up["ExecStart"].split() == ['"/usr/bin/perdure"', '"up"', *(['"--all-users"'] if system else [])]
+    assert up["ExecStart"].split() == [
+        '"/usr/bin/perdure"',
+        '"up"',
+        '"--api-optional"',
+        *(['"--all-users"'] if system else []),
+    ]
     assert (up["Restart"], up["RestartSec"], up["StartLimitIntervalSec"]) == ("always", "1", "0")
     assert up["TimeoutStopSec"] == "15"
     # A server it brought back may be in its unit, with every agent in it.
@@ -194,7 +199,7 @@ def test_launchd_reads_exactly_these_words(words: list[str], environment: dict[s
             assert content["AbandonProcessGroup"] is True
             assert content.get("EnvironmentVariables", {}) == environment
         everybody = ["--all-users"] if system else []
-        assert told["perdure.up.plist"]["ProgramArguments"] == [*words, "up", *everybody]
+        assert told["perdure.up.plist"]["ProgramArguments"] == [*words, "up", "--api-optional", *everybody]
         assert told["perdure.up.plist"]["KeepAlive"] is True
         assert told["perdure.up.plist"]["ExitTimeOut"] == 15
         assert told["perdure.restore.plist"]["ProgramArguments"] == [*words, "restore", *everybody]
