@@ -8,6 +8,7 @@ import subprocess
 from contextlib import AbstractContextManager
 from typing import Any
 
+import httpx
 import pytest
 
 from perdure.daemon.protocol import socket_path
@@ -19,7 +20,7 @@ from tests.acceptance.test_events import talk
 from tests.acceptance.watching import Watching, watching
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
-from tests.tmux_server import TmuxServer
+from tests.tmux_server import PATIENCE, TmuxServer
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root watches everybody's servers")
 
@@ -52,8 +53,8 @@ def _environ(machine: Machine) -> dict[str, str]:
     return {accounts.PASSWD: os.path.join(machine.places.root, "passwd"), "PYTHONPATH": folder}
 
 
-def _watching(machine: Machine) -> AbstractContextManager[Watching]:
-    return watching(Perdure(), "--all-users", env=_environ(machine))
+def _watching(machine: Machine, *args: str) -> AbstractContextManager[Watching]:
+    return watching(Perdure(), "--all-users", *args, env=_environ(machine))
 
 
 def _open_doors(machine: Machine) -> None:
@@ -115,6 +116,42 @@ def test_everybody_is_told_what_is_theirs(machine: Machine, tmux: TmuxServer) ->
             assert all(f"/{guest.uid}/" in server for server in servers)
             # Chats are whose store they are in.
             assert not [each for each in events if each["event"]["kind"].startswith("chat_")]
+
+
+def test_everybody_sees_theirs_over_http(machine: Machine, tmux: TmuxServer) -> None:
+    ann, bob = _guests(machine)
+    tmux.run("new-session", "-d", "-s", "roots", "-n", "one", "/bin/sh")
+    with _watching(machine, "--port", "0") as watcher:
+        _await_both(watcher)
+        ids = {run.place.session: run.id for run in watcher.runs()}
+        talk(1)
+        own = machine.ok("open", "--print").out.strip()
+        url = own.partition("/login")[0]
+        with httpx.Client(base_url=url, timeout=PATIENCE) as root:
+            assert root.get(own).status_code == 303
+            assert {each["session"] for each in root.get("/api/runs").json()["items"]} == {"anns", "bobs", "roots"}
+            assert root.get("/api/chats").json()["items"]
+        token = machine.ok("token", "new", "--user", "ann", "--name", "hers").out.strip()
+        with httpx.Client(base_url=url, timeout=PATIENCE, headers={"authorization": f"Bearer {token}"}) as hers:
+            assert hers.get("/api/me").json()["user"] == "ann"
+            assert [each["session"] for each in hers.get("/api/runs").json()["items"]] == ["anns"]
+            for path in ("", "/screen", "/timeline", "/wait?until=idle&timeout=0"):
+                assert hers.get(f"/api/runs/{ids['bobs']}{path}").status_code == 404
+            assert hers.post(f"/api/runs/{ids['bobs']}/input", json={"text": "x"}).status_code == 404
+            events = hers.get("/api/events", params={"limit": 1000}).json()["items"]
+            assert {each["run"] for each in events if each["run"]} == {ids["anns"]}
+            assert hers.get("/api/chats").json().get("items", []) == []
+            told = hers.post(f"/api/runs/{ids['anns']}/input", json={"text": "echo it was her"}).json()
+            assert told["result"] == "delivered", told
+            made = hers.post("/api/runs", json={"name": "more", "socket": ann.socket}).json()
+            assert made["result"] == "ready", made
+        link = machine.ok("open", "--print", "--user", "bob").out.strip()
+        with httpx.Client(base_url=url, timeout=PATIENCE) as his:
+            assert his.get(link).status_code == 303
+            assert [each["session"] for each in his.get("/api/runs").json()["items"]] == ["bobs"]
+    assert "it was her" in ann.shown("anns")
+    assert {ann.uid} == {os.stat(f"/proc/{pid}").st_uid for pid in ann.processes()}
+    assert "more" not in bob.tmux("list-sessions")
 
 
 def test_a_guest_who_comes_later_is_noticed(machine: Machine) -> None:
