@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from types import FrameType
 
-from bench.measures import batch, bound, chats, clients, cold, hook, jobs, live, memory, restores, startup, warm
+from bench.measures import api, batch, bound, chats, clients, cold, hook, jobs, live, memory, restores, startup, warm
 from bench.report import report
-from bench.results import Case, Chats, Jobs, Live, Results, this_machine, write
+from bench.results import Api, Case, Chats, Jobs, Live, Results, this_machine, write
 from bench.sandbox import BenchFailed, Sandbox, sandbox
 from bench.servers import SHAPES, Server, Shape, serve
 from bench.targets import judge
 from bench.timing import Timing, interleave
 from bench.vacant import Vacant, vacate
 
-SAVES, LIVE, CHATS, JOBS = PARTS = ("saves", "live", "chats", "jobs")
+SAVES, LIVE, CHATS, JOBS, API = PARTS = ("saves", "live", "chats", "jobs", "api")
 LATEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results", "latest.json")
 
 
@@ -47,6 +47,7 @@ def _measure(place: Sandbox, home: Mapping[str, str], args: argparse.Namespace) 
     daemon = _live(place, args)
     gateway = _chats(place, home, args)
     crew = _jobs(place, args)
+    asked = _api(place, args)
     return Results(
         machine=machine,
         rounds=args.rounds,
@@ -56,7 +57,8 @@ def _measure(place: Sandbox, home: Mapping[str, str], args: argparse.Namespace) 
         live=daemon,
         chats=gateway,
         jobs=crew,
-        verdicts=judge(cases, daemon, gateway, crew),
+        api=asked,
+        verdicts=judge(cases, daemon, gateway, crew, asked),
     )
 
 
@@ -89,6 +91,13 @@ def _jobs(place: Sandbox, args: argparse.Namespace) -> Jobs | None:
     return jobs.measure(place, rounds=args.rounds * 2, seconds=args.live_seconds / 2)
 
 
+def _api(place: Sandbox, args: argparse.Namespace) -> Api | None:
+    """Measure the HTTP interface, where the kernel tells what a process uses."""
+    if API not in args.parts or not sys.platform.startswith("linux"):
+        return None
+    return api.measure(place, samples=args.live_samples, width=args.width)
+
+
 def _chats(place: Sandbox, home: Mapping[str, str], args: argparse.Namespace) -> Chats | None:
     """Measure chats, where the kernel tells what a process holds."""
     if CHATS not in args.parts or not sys.platform.startswith("linux"):
@@ -116,7 +125,7 @@ def _restores(vacant: Vacant, rounds: int) -> dict[str, Timing]:
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench",
-        description="Measure saves, restores and the daemon on private tmux servers, and chats and jobs by themselves.",
+        description="Measure saves, restores and the daemon, also over HTTP, on private tmux servers, and chats and jobs by themselves.",
     )
     parser.add_argument("--rounds", type=_count, default=15, help="how often each thing is measured (15)")
     parser.add_argument("--restores", type=_count, default=7, metavar="ROUNDS", help="the same for each restore (7)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bench import chat_report, job_report, live_report, targets
+from bench import api_report, chat_report, job_report, live_report, targets
 from bench.measures import batch, restores, startup
 from bench.measures.bound import LIST_PANES
 from bench.results import Case, Results
@@ -25,6 +25,8 @@ def report(results: Results) -> str:
         parts.append("\n".join(chat_report.lines(results.chats)))
     if results.jobs is not None:
         parts.append("\n".join(job_report.lines(results.jobs)))
+    if results.api is not None:
+        parts.append("\n".join(api_report.lines(results.api)))
     parts.append(_foot(results))
     return "\n\n".join(parts)
 

@@ -142,6 +142,29 @@ class Jobs(Struct, frozen=True, kw_only=True):
         return self.timings[CAT].median / self.timings[KEPT].median
 
 
+class Flood(Struct, frozen=True, kw_only=True):
+    """What became of much that was printed in a pane, first watched by nobody, then over the WebSocket."""
+
+    #: In bytes.
+    printed: int
+    #: How long it took whoever printed it, in seconds.
+    alone: float
+    watched: float
+    #: What the daemon held more than before, at most, in KiB; and the processor time it has used, in seconds.
+    grown: int
+    used: float
+    #: How many messages somebody was told who watched and read.
+    frames: int
+
+
+class Api(Struct, frozen=True, kw_only=True):
+    """Everything measured of the HTTP interface."""
+
+    panes: int
+    timings: Mapping[str, Timing]
+    flood: Flood
+
+
 class Verdict(Struct, frozen=True, kw_only=True):
     """Something with a target, and whether it was reached."""
 
@@ -172,6 +195,7 @@ class Results(Struct, frozen=True, kw_only=True):
     #: None where they were not measured.
     chats: Chats | None
     jobs: Jobs | None
+    api: Api | None
     verdicts: tuple[Verdict, ...]
 
 
@@ -205,6 +229,9 @@ def write(results: Results, path: str) -> None:
         for line, written in zip(results.chats.lines, plain["chats"]["lines"], strict=True):
             taken = line.timing
             written["timing"] |= {"median": taken.median, "minimum": taken.minimum, "p95": taken.p95}
+    if results.api is not None:
+        for name, timing in results.api.timings.items():
+            plain["api"]["timings"][name] |= {"median": timing.median, "p95": timing.p95}
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     with open(path, "wb") as file:
         file.write(msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
-from bench.measures import chats, cold, delays, jobs, live, restores, warm
+from bench.measures import api, chats, cold, delays, jobs, live, restores, warm
 from bench.measures.batch import BATCH
 from bench.measures.bound import LIST_PANES
-from bench.results import CAT, KEPT, Case, Chats, Jobs, Live, Verdict
+from bench.results import CAT, KEPT, Api, Case, Chats, Jobs, Live, Verdict
 from bench.timing import Timing
 
 #: Multiples of the lower bound, for servers of this many panes and more: below, starting Python is most of a save.
@@ -59,6 +59,12 @@ JOB_HELD = "a supervisor: MiB held"
 #: A job's first output and its whole output, as multiples of the times of a process without us; what idle ones use of a
 #: core, all together and in hundredths; and what looks after one holds, in MiB.
 OF_JOBS = {JOB_STARTS: 3.0, JOB_THROUGHPUT: 2.0, JOB_IDLE: 1.0, JOB_HELD: 6.0}
+
+#: The seconds within which 95 of 100 requests are answered, events told and letters echoed; while a watched pane floods, too.
+OF_API = {api.LIST: 0.02, api.FANNED: 0.1, api.ECHO: 0.05, api.LIST_FLOODED: 0.25, api.ECHO_FLOODED: 0.25}
+API_GROWN = "a flood in a watched pane: MiB the daemon held more"
+#: What the daemon may hold more, in MiB, when much is printed in a pane that is watched.
+GROWN = 8.0
 
 
 def ratios(case: Case) -> Iterator[Verdict]:
@@ -170,7 +176,18 @@ def of_jobs(found: Jobs) -> dict[str, Verdict]:
     }
 
 
-def judge(cases: Sequence[Case], daemon: Live | None, gateway: Chats | None, crew: Jobs | None) -> tuple[Verdict, ...]:
+def of_api(found: Api) -> dict[str, Verdict]:
+    """Judge what was measured of the HTTP interface."""
+    verdicts = {
+        what: _of_requests(found, f"{what}: ms, 95 of 100", found.timings[what].p95 * 1000, limit * 1000)
+        for what, limit in OF_API.items()
+    }
+    return {**verdicts, API_GROWN: _of_requests(found, API_GROWN, found.flood.grown / 1024, GROWN)}
+
+
+def judge(
+    cases: Sequence[Case], daemon: Live | None, gateway: Chats | None, crew: Jobs | None, asked: Api | None
+) -> tuple[Verdict, ...]:
     """Return every verdict there is."""
     found = [verdict for case in cases for verdict in (*ratios(case), *clients(case))]
     found += [verdict for small, large in pairs(cases) for verdict in growth(small, large).values()]
@@ -180,6 +197,8 @@ def judge(cases: Sequence[Case], daemon: Live | None, gateway: Chats | None, cre
         found += [*of_hermes(gateway).values(), *found_soon(gateway).values(), *flat(gateway)]
     if crew is not None:
         found += of_jobs(crew).values()
+    if asked is not None:
+        found += of_api(asked).values()
     return tuple(found)
 
 
@@ -202,6 +221,10 @@ def _verdict(case: Case, what: str, value: float, limit: float) -> Verdict:
 
 def _of_daemon(found: Live, what: str, value: float, limit: float) -> Verdict:
     return Verdict(shape="live", panes=found.panes, what=what, value=value, limit=limit)
+
+
+def _of_requests(found: Api, what: str, value: float, limit: float) -> Verdict:
+    return Verdict(shape="api", panes=found.panes, what=what, value=value, limit=limit)
 
 
 def _of_chats(found: Chats, what: str, value: float, limit: float) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import threading
@@ -74,19 +75,27 @@ class Follower:
 class Watcher:
     """A daemon that has seen everything."""
 
-    def __init__(self, pid: int, state: str) -> None:
+    def __init__(self, pid: int, state: str, url: str) -> None:
         self.pid = pid
-        self._state = state
+        self.state = state
+        #: Where it is asked over HTTP.
+        self.url = url
+
+    @property
+    def token(self) -> str:
+        """The owner's token."""
+        with open(os.path.join(self.state, "api.token"), encoding="ascii") as file:
+            return file.read().strip()
 
     def follow(self) -> Follower:
         """Return somebody who listens from now on until the daemon ends."""
-        follower = Follower(self._state)
+        follower = Follower(self.state)
         follower.delay(lambda: None, lambda event: event.kind is EventKind.DAEMON_STARTED)
         return follower
 
     def runs(self) -> list[Run]:
         """Return the runs whose panes are there."""
-        return msgspec.convert(call(self._state, AskRuns(), PATIENCE), list[Run])
+        return msgspec.convert(call(self.state, AskRuns(), PATIENCE), list[Run])
 
     def await_runs(self, are_there: Callable[[list[Run]], bool], otherwise: str) -> list[Run]:
         """Return the runs once they are as they should be. Asked rarely: whoever asks is work for the daemon."""
@@ -112,9 +121,10 @@ def watching(server: Server, sandbox: Sandbox) -> Iterator[Watcher]:
     )
     assert process.stdout is not None
     try:
-        if not process.stdout.readline():
+        ready = process.stdout.readline()
+        if not ready:
             raise BenchFailed(f"perdure up ended with {process.wait()}")
-        yield Watcher(process.pid, state)
+        yield Watcher(process.pid, state, msgspec.json.decode(ready)["api"]["url"])
     finally:
         _end(process)
 
