@@ -13,8 +13,10 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from perdure.api import socket as the_socket
+from perdure.api.binding import listen
 from perdure.api.caller import Scope
 from perdure.daemon.rounds import Rounds
+from perdure.model.config import ApiConfig
 from perdure.model.event import Event, EventKind
 from tests.conftest import PrivateHome
 from tests.integration.api_here import caller
@@ -275,3 +277,24 @@ def test_a_ticket_opens_one_socket_and_only_from_here() -> None:
         assert await status(used, origin) == 401
 
     together(day)
+
+
+def test_what_is_said_is_sent_at_once() -> None:
+    """A message that waits for the one before to be acknowledged would come 40 ms late."""
+    listening = listen(ApiConfig(port=0))
+    client = socket.create_connection(listening.socket.getsockname())
+
+    async def main() -> int:
+        accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        class Taken(asyncio.Protocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                one = transport.get_extra_info("socket")
+                accepted.set_result(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+                transport.close()
+
+        async with await asyncio.get_running_loop().create_server(Taken, sock=listening.socket):
+            return await accepted
+
+    assert asyncio.run(main())
+    client.close()

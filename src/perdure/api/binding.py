@@ -98,7 +98,9 @@ def _check_certificate(config: ApiConfig) -> None:
 
 
 def _bound(family: socket.AddressFamily, address: tuple[str, int], host: str) -> socket.socket:
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # TCP by name: only then asyncio turns off the wait for more (Nagle) of those who are let in, and a letter's echo would
+    # come 40 ms late.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         # What was closed a moment ago must not be in the way; two at once are refused all the same.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
