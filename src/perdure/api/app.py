@@ -15,6 +15,7 @@ from perdure import __version__
 from perdure.api import health, login, metrics, pages, resources, run_actions, runs, socket
 from perdure.api.admission import LARGEST_BODY
 from perdure.api.caller import Caller
+from perdure.api.description import WhatIsTaken
 from perdure.api.errors import on_failure
 from perdure.api.replies import Reply
 from perdure.api.world import ApiWorld
@@ -46,6 +47,7 @@ def build_app(world: ApiWorld, *, routes: Sequence[ControllerRouterHandler] = RO
         },
         exception_handlers={Exception: on_failure},
         response_class=Reply,
+        plugins=[WhatIsTaken()],
         openapi_config=OpenAPIConfig(
             title="Perdure",
             version=__version__,
