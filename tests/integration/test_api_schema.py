@@ -138,6 +138,11 @@ def operations_of(description: Any) -> list[AnOperation]:
     return sorted(found, key=lambda each: (each.method == "delete", "kill" in each.path))
 
 
+def _is_tagged(client: httpx.Client, path: str) -> bool:
+    """Return whether whoever asks again may be told that nothing has changed."""
+    return "etag" in client.get(path).headers
+
+
 def test_every_answer_is_one_that_is_described(served: ServedApi, private_home: PrivateHome) -> None:
     ids = what_there_is(served, private_home)
     found: list[str] = []
@@ -149,6 +154,12 @@ def test_every_answer_is_one_that_is_described(served: ServedApi, private_home: 
             if operation.query or operation.body:
                 found += problems(operation, GenerationMode.NEGATIVE, WRONG, client, lambda case: None)
             found += problems(operation, GenerationMode.POSITIVE, THERE, client, lambda case: about(case, ids, client))
+        found += [
+            operation.label
+            for operation in operations
+            if operation.method == "get" and not operation.path_parameters and _is_tagged(client, operation.path)
+            if "304" not in operation.definition.raw["responses"]
+        ]
         assert not found, "\n\n".join(found[:20])
         # And an answer that is not described would have been found.
         description = client.get("/schema/openapi.json").json()

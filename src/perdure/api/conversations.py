@@ -12,7 +12,7 @@ from litestar.params import QueryParameter
 from msgspec import Struct
 
 from perdure.api.asking import Asked, Cursor, Limit, Who, World
-from perdure.api.failures import failures
+from perdure.api.failures import UNCHANGED, failures
 from perdure.api.replies import PAGE, Page, page_of, unless_known
 from perdure.live.whose import is_run_of
 from perdure.model.identity import AgentDetails, Identity
@@ -84,7 +84,7 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
     kept: Kept | None
 
 
-@get("/api/conversations", responses=failures())
+@get("/api/conversations", responses={**failures(), **UNCHANGED})
 async def list_conversations(
     world: World,
     caller: Who,

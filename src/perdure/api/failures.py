@@ -21,6 +21,9 @@ _SAID = {
 }
 _ANY = (400, 401, 403, 413, 429, 500, 503)
 
+#: For the `responses` of a route that is asked again and again (`replies.unless_known`).
+UNCHANGED = {304: ResponseSpec(None, description="Nothing has changed since; there is nothing in the answer.")}
+
 
 def failures(*statuses: int) -> dict[int, ResponseSpec]:
     """Return how a route may fail, for its `responses`: in these ways besides those any route may."""

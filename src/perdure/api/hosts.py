@@ -11,7 +11,7 @@ from msgspec import Struct
 from perdure import __version__
 from perdure.api.asking import Asked, Cursor, Limit, Who, World
 from perdure.api.caller import Caller
-from perdure.api.failures import failures
+from perdure.api.failures import UNCHANGED, failures
 from perdure.api.replies import PAGE, Page, page_of, unless_known
 from perdure.api.world import ApiWorld
 from perdure.live.theme import made_up, theme_of
@@ -68,7 +68,7 @@ class HostRow(Struct, frozen=True, kw_only=True):
     themes: list[RepoTheme]
 
 
-@get("/api/hosts", responses=failures())
+@get("/api/hosts", responses={**failures(), **UNCHANGED})
 async def list_hosts(
     world: World, caller: Who, request: Asked, limit: Limit = PAGE, cursor: Cursor = None
 ) -> Response[Page[HostRow]]:

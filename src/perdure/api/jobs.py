@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from perdure.api.asking import Asked, Cursor, Id, Limit, Who, World
 from perdure.api.caller import Caller
-from perdure.api.failures import failures
+from perdure.api.failures import UNCHANGED, failures
 from perdure.api.replies import PAGE, Page, page_of, unless_known
 from perdure.api.world import ApiWorld
 from perdure.errors import Refused
@@ -144,7 +144,7 @@ class Resized(Struct, frozen=True, kw_only=True):
     columns: int
 
 
-@get("/api/jobs", responses=failures())
+@get("/api/jobs", responses={**failures(), **UNCHANGED})
 async def list_jobs(
     world: World,
     caller: Who,

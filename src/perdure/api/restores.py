@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from perdure.api.asking import Asked, Cursor, Id, Limit, Who, World
 from perdure.api.caller import Caller
 from perdure.api.commands import answered
-from perdure.api.failures import failures
+from perdure.api.failures import UNCHANGED, failures
 from perdure.api.replies import PAGE, Page, Reply, page_of, unless_known
 from perdure.api.restoring import Asked as Wanted
 from perdure.api.restoring import Restoring, State
@@ -94,7 +94,7 @@ async def begin(world: World, caller: Who, data: JSONBody[Order]) -> Response[Re
     return Reply(_shown(one), headers={"Location": f"/api/restores/{one.id}"}, media_type="application/json")
 
 
-@get("/api/restores", responses=failures())
+@get("/api/restores", responses={**failures(), **UNCHANGED})
 async def list_restores(
     world: World, caller: Who, request: Asked, limit: Limit = PAGE, cursor: Cursor = None
 ) -> Response[Page[RestoreRow]]:
@@ -113,7 +113,7 @@ async def list_restores(
     return unless_known(request, page_of(await world.read(work), limit=limit, cursor=cursor))
 
 
-@get("/api/restores/{id:str}", responses=failures(404))
+@get("/api/restores/{id:str}", responses={**failures(404), **UNCHANGED})
 async def one_restore(world: World, caller: Who, request: Asked, id: Id) -> Response[RestoreShown]:
     """One restore, with what became of every pane so far."""
     for one in world.restores.known(caller):

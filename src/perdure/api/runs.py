@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from perdure.api.asking import Asked, Cursor, Id, Limit, Who, World
 from perdure.api.commands import answered
-from perdure.api.failures import failures
+from perdure.api.failures import UNCHANGED, failures
 from perdure.api.panes import run_with_pane, spot_of
 from perdure.api.replies import (
     PAGE,
@@ -121,7 +121,7 @@ class PromptRow(Struct, frozen=True, kw_only=True):
     choices: tuple[Choice, ...]
 
 
-@get("/api/runs", responses=failures())
+@get("/api/runs", responses={**failures(), **UNCHANGED})
 async def list_runs(
     world: World,
     caller: Who,

@@ -13,7 +13,7 @@ from perdure.agents import environment_names
 from perdure.api.asking import Asked, Cursor, Id, Limit, Who, World
 from perdure.api.caller import Caller
 from perdure.api.commands import answered
-from perdure.api.failures import failures
+from perdure.api.failures import UNCHANGED, failures
 from perdure.api.replies import PAGE, Page, cursor_of, unless_known, value_in
 from perdure.api.world import ApiWorld
 from perdure.errors import ScrollbackNotFound, SnapshotNotFound
@@ -62,7 +62,7 @@ class _Place(Struct, frozen=True, array_like=True):
     id: str
 
 
-@get("/api/snapshots", responses=failures())
+@get("/api/snapshots", responses={**failures(), **UNCHANGED})
 async def list_snapshots(
     world: World, caller: Who, request: Asked, limit: Limit = PAGE, cursor: Cursor = None, of: Socket = None
 ) -> Response[Page[SnapshotRow]]:
