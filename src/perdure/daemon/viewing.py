@@ -218,6 +218,7 @@ class PaneWatch:
             if viewer.is_asking:
                 viewer.is_asking = False
                 viewer.backlog.show(found.screen)
+                viewer.backlog.print(found.pending)
                 viewer.wake()
 
     def _rest(self) -> None:

@@ -41,6 +41,8 @@ class Captured(NamedTuple):
     #: The id of the session.
     session: str
     screen: Screen
+    #: The beginning of a sequence whose end has not been printed yet; what is printed next goes on from it.
+    pending: str
 
 
 def capturing(pane: str) -> tuple[tuple[str, ...], ...]:
@@ -48,7 +50,7 @@ def capturing(pane: str) -> tuple[tuple[str, ...], ...]:
     return (
         ("display-message", "-p", "-t", pane, _FACTS),
         ("capture-pane", "-epJ", "-t", pane),
-        # The beginning of a sequence whose end has not been printed yet: the screen does not show it.
+        # What the screen does not show yet.
         ("capture-pane", "-pPC", "-t", pane),
     )
 
@@ -71,9 +73,8 @@ def captured(pane: str, replies: Sequence[Reply]) -> Captured | None:
     if (upper, lower) != (0, rows - 1):
         parts.append(f"\x1b[{upper + 1};{lower + 1}r")
     parts += [words for name, usual, words in _MODES if known[name] not in (usual, "")]
-    # Last, for setting the region moves the cursor; and then what the program is in the middle of saying.
+    # Last, for setting the region moves the cursor.
     parts.append(f"\x1b[{y + 1};{min(x, cols - 1) + 1}H")
-    parts += [octal(encode(line)).decode(errors="replace") for line in pending.lines]
     screen = Screen(
         cols=cols,
         rows=rows,
@@ -82,7 +83,8 @@ def captured(pane: str, replies: Sequence[Reply]) -> Captured | None:
         alternate=is_alternate,
         text="".join(parts),
     )
-    return Captured(int(known["pid"]), known["session_id"], screen)
+    unfinished = "".join(octal(encode(line)).decode(errors="replace") for line in pending.lines)
+    return Captured(int(known["pid"]), known["session_id"], screen, unfinished)
 
 
 def _shown(line: str) -> str:
