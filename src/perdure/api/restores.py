@@ -116,9 +116,9 @@ async def list_restores(
 @get("/api/restores/{id:str}", responses={**failures(404), **UNCHANGED})
 async def one_restore(world: World, caller: Who, request: Asked, id: Id) -> Response[RestoreShown]:
     """One restore, with what became of every pane so far."""
-    for one in world.restores.known(caller):
-        if one.id == id:
-            return unless_known(request, _shown(one))
+    one = world.restores.find(id, caller)
+    if one is not None:
+        return unless_known(request, _shown(one))
 
     def work(store: Store) -> RestoreShown:
         for each in store.list_restores(limit=_MOST):

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from perdure.api.caller import Caller
 from perdure.api.commands import refusal_of
-from perdure.errors import Conflict, NotFound, PerdureError
+from perdure.errors import Conflict, PerdureError
 from perdure.host.run import Ran
 from perdure.model.event import Event, EventKind
 from perdure.restore.shown import ProgressLine, Restored, StepRow, Summary, Trouble
@@ -153,22 +153,15 @@ class Restores:
         """Return those of a caller, root's being all, the one that was begun last first."""
         return [each for each in reversed(self._known.values()) if caller.uid in (0, each.asked.by.uid)]
 
-    def get(self, id: str, caller: Caller) -> Restoring:
-        """Return one of a caller. Raises `NotFound`."""
-        found = next((each for each in self.known(caller) if each.id == id), None)
-        if found is None:
-            raise NotFound(f"There is no restore {id[:40]!r}.")
-        return found
-
-    def refuse_second(self, uid: int) -> None:
-        """Raise `Conflict` while panes of a user are being brought back."""
-        for each in self._known.values():
-            if each.asked.uid == uid and each.state is State.RUNNING:
-                raise Conflict(f"Restore {each.id} is still running; another can begin when it has ended.")
+    def find(self, id: str, caller: Caller) -> Restoring | None:
+        """Return one of a caller, None when there is no such one."""
+        return next((each for each in self.known(caller) if each.id == id), None)
 
     def begin(self, asked: Asked) -> Restoring:
         """Begin one, and return it at once. Raises `Conflict` while another is at work for the same user."""
-        self.refuse_second(asked.uid)
+        for each in self._known.values():
+            if each.asked.uid == asked.uid and each.state is State.RUNNING:
+                raise Conflict(f"Restore {each.id} is still running; another can begin when it has ended.")
         one = Restoring(asked, self._now())
         self._known[one.id] = one
         ended = [each.id for each in self._known.values() if each.state is not State.RUNNING]
