@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import subprocess
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -317,5 +318,37 @@ def test_what_nobody_watches_or_reads_goes_on_printing(tmux: TmuxServer, private
         await slow.reads("fresh\r\nfresh")
         assert any(isinstance(frame, Screen) for frame in slow.frames[1:])
         assert sum(len(frame.text) for frame in slow.frames if isinstance(frame, Printed)) < 2_000_000
+
+    together(tmux, day)
+
+
+def test_a_session_that_ends_unattached_is_watched_without_attaching(tmux: TmuxServer) -> None:
+    session(tmux, "keep", "cat")
+    session(tmux, "a", "cat", size="70x12")
+    # Somebody is there, as there is as long as such a session is; it ends when they leave.
+    somebody = subprocess.Popen(
+        ["tmux", "-u", "-L", tmux.name, "-C", "attach-session", "-t", "a"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+    )
+
+    async def day(terminals: Terminals) -> None:
+        await eventually(lambda: tmux.show("#{session_attached}", "a") == "1", "somebody is attached")
+        tmux.run("set-option", "-t", "a", "destroy-unattached", "on")
+        watcher = await watch(terminals, tmux, "a:")
+        assert (await watcher.screen()).cols == 70
+        await watcher.viewer.type("é;x\r".encode())
+        await watcher.reads("é;x\r\né;x")
+        assert tmux.show("#{session_attached}", "a") == "1"
+        other = await watch(terminals, tmux, "a:")
+        await other.reads("é;x")
+        watcher.viewer.close()
+        await other.viewer.press(["y", "Enter"])
+        await other.reads("y\r\ny")
+        with pytest.raises(UsageError, match="no key"):
+            await other.viewer.press(["Entr"])
+        somebody.communicate()
+        assert "not there any more" in await other.closes()
+        assert tmux.run("list-sessions", "-F", "#{session_name}") == b"keep\n"
 
     together(tmux, day)

@@ -7,12 +7,13 @@ import logging
 from collections import defaultdict
 from collections.abc import Coroutine
 
-from perdure.daemon.viewing import PaneWatch, SessionWatch, Viewer
+from perdure.daemon.viewing import Asks, PaneWatch, SessionWatch, Viewer
 from perdure.errors import NotFound, PerdureError, Refused
 from perdure.model.run import Run
 from perdure.model.user import User
 from perdure.tmux.act import Spot
-from perdure.tmux.attached import Attached, Whereabouts, attach, locate
+from perdure.tmux.attached import Whereabouts, attach, locate
+from perdure.tmux.occasional import Occasional
 
 log = logging.getLogger(__name__)
 
@@ -29,11 +30,11 @@ class Terminals:
         self._sessions: dict[_Key, SessionWatch] = {}
         self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._leaving: set[Attached] = set()
+        self._leaving: set[Asks] = set()
         self._is_closed = False
 
     def __len__(self) -> int:
-        """Return how many clients are attached."""
+        """Return how many sessions are watched."""
         return len(self._sessions)
 
     async def open(self, run: Run, owner: User) -> Viewer:
@@ -70,7 +71,7 @@ class Terminals:
         self._leaving.add(session.client)
         self._aside(self._see_off(session.client))
 
-    async def _see_off(self, client: Attached) -> None:
+    async def _see_off(self, client: Asks) -> None:
         await client.gone()
         self._leaving.discard(client)
 
@@ -87,13 +88,15 @@ class Terminals:
 
     async def _session(self, spot: Spot) -> SessionWatch:
         where: Whereabouts = await asyncio.get_running_loop().run_in_executor(None, locate, spot)
-        if where.is_fleeting:
-            raise Refused("Its session ends when nobody is attached to it (destroy-unattached), so nobody attaches.")
         key = (spot.socket, where.server, where.session)
         if key in self._sessions:
             return self._sessions[key]
         session = SessionWatch(self, spot, where.session)
-        session.begin(await attach(spot._replace(server=where.server), where.session, session.hear, session.ended))
+        if where.is_fleeting:
+            # With our leaving tmux might end it, and tmux 3.3a itself (tmux/control.py).
+            session.begin(Occasional(spot, session.ended), is_polled=True)
+        else:
+            session.begin(await attach(spot._replace(server=where.server), where.session, session.hear, session.ended))
         self._sessions[key] = session
         return session
 

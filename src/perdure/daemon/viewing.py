@@ -16,10 +16,10 @@ from typing import NamedTuple, Protocol
 
 from perdure.daemon.backlog import Backlog
 from perdure.errors import Refused, UsageError
-from perdure.model.terminal import Frame
+from perdure.model.terminal import Frame, Screen
 from perdure.tmux import strokes
 from perdure.tmux.act import Spot
-from perdure.tmux.attached import Attached, Command
+from perdure.tmux.attached import Command, Then
 from perdure.tmux.control import Reply
 from perdure.tmux.heard import Decoder, Notice, Output
 from perdure.tmux.screenful import captured, capturing
@@ -30,6 +30,8 @@ WHILE = 0.1
 REST = 0.15
 #: How long after a change of layout it is seen what has become of the panes, in seconds: changes come in flocks.
 SETTLE = 0.03
+#: How often a pane is looked at in whose session nobody may be, in seconds.
+POLL = 0.2
 #: A client that tmux has let go of sooner than this is not started again, in seconds.
 TOO_SOON = 1.0
 #: The most that is typed at once, in bytes.
@@ -40,6 +42,22 @@ COLS, ROWS = range(10, 1001), range(3, 501)
 _MOVING = frozenset(
     "%layout-change %window-close %unlinked-window-close %window-pane-changed %session-changed %sessions-changed".split()
 )
+
+
+class Asks(Protocol):
+    """Whoever speaks to the server for us: attached (`tmux.attached`), or not (`tmux.occasional`)."""
+
+    def tell(self, commands: Sequence[Command], then: Then) -> None:
+        """Have commands done together."""
+
+    async def ask(self, commands: Sequence[Command]) -> Sequence[Reply]:
+        """Have commands done together and return their replies. Raises Unanswered."""
+
+    def leave(self) -> None:
+        """Ask nothing more."""
+
+    async def gone(self) -> None:
+        """Wait until nobody of ours is there any more."""
 
 
 class Home(Protocol):
@@ -129,6 +147,7 @@ class PaneWatch:
         self._flows = False
         self._is_capturing = False
         self._is_resting = False
+        self._polled: Screen | None = None
         self._since = 0.0
         self._heard = 0
 
@@ -213,9 +232,11 @@ class PaneWatch:
             self._decoder = Decoder()
             self._flows = True
             self._since, self._heard = 0.0, 0
-        self.size = (found.screen.cols, found.screen.rows)
+        is_news = self.session.is_polled and found.screen != self._polled
+        self._polled = found.screen
+        self.resized(found.screen.cols, found.screen.rows)
         for viewer in self.viewers:
-            if viewer.is_asking:
+            if viewer.is_asking or is_news:
                 viewer.is_asking = False
                 viewer.backlog.show(found.screen)
                 viewer.backlog.print(found.pending)
@@ -249,23 +270,35 @@ class SessionWatch:
         self.spot = spot
         self.id = id
         self.panes: dict[str, PaneWatch] = {}
+        #: Whether nothing is told by itself.
+        self.is_polled = False
         self._home = home
-        self._client: Attached | None = None
+        self._client: Asks | None = None
         self._since = 0.0
         self._silenced: set[str] = set()
         self._is_looking = False
         self._taken: dict[str, _Taken] = {}
 
     @property
-    def client(self) -> Attached:
+    def client(self) -> Asks:
         """The client, once it is attached."""
         assert self._client is not None
         return self._client
 
-    def begin(self, client: Attached) -> None:
-        """Watch through this client, which says what it hears to `hear`."""
+    def begin(self, client: Asks, *, is_polled: bool = False) -> None:
+        """Watch through this client, which says what it hears to `hear`; `is_polled` where it hears nothing."""
         self._client = client
+        self.is_polled = is_polled
         self._since = asyncio.get_running_loop().time()
+        if is_polled:
+            self._poll()
+
+    def _poll(self) -> None:
+        """Look at what is watched, again and again as long as anything is."""
+        for pane in self.panes.values():
+            pane.ask_for_screen()
+        if self.panes or asyncio.get_running_loop().time() < self._since + TOO_SOON:
+            asyncio.get_running_loop().call_later(POLL, self._poll)
 
     def pane(self, id: str) -> PaneWatch:
         """Return the watch over a pane, a new one when nobody watches it yet."""
