@@ -106,6 +106,10 @@ def test_jobs_are_listed_ended_and_given_a_size(private_home: PrivateHome) -> No
                 resized = await client.post(f"/api/jobs/{ids[0]}/resize", json={"rows": 50, "columns": 90})
                 assert resized.json() == {"job": ids[0], "rows": 50, "columns": 90}
                 assert (await client.post(f"/api/jobs/{ids[0]}/kill")).json()["result"] == "killed"
+                owned = [await spawned(client, "sleep", "1000", owner="r9") for _ in range(2)]
+                killed = (await client.post("/api/jobs/kill", json={"owner": "r9"})).json()["jobs"]
+                assert {(each["job"], each["result"]) for each in killed} == {(id, "killed") for id in owned}
+                assert (await client.post("/api/jobs/kill", json={"owner": " "})).status_code == 400
                 async with api.client(caller(uid=OTHER)) as theirs:
                     assert (await theirs.get("/api/jobs")).json()["items"] == []
                     for path in (f"/api/jobs/{ids[1]}", f"/api/jobs/{ids[1]}/log"):
@@ -116,7 +120,7 @@ def test_jobs_are_listed_ended_and_given_a_size(private_home: PrivateHome) -> No
                 await end_all(api)
         with open(os.path.join(private_home.state, "audit.log"), "rb") as file:
             actions = [msgspec.json.decode(line)["action"] for line in file]
-        assert actions == ["job_spawn"] * 4 + ["job_kill"]
+        assert actions == ["job_spawn"] * 4 + ["job_kill"] + ["job_spawn"] * 2 + ["job_kill"]
 
     asyncio.run(go())
 

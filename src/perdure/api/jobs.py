@@ -144,6 +144,18 @@ class Resized(Struct, frozen=True, kw_only=True):
     columns: int
 
 
+class OfOwner(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whose jobs are meant: the key of a chat or the id of a run."""
+
+    owner: Name
+
+
+class EndedJobs(Struct, frozen=True, kw_only=True):
+    """What came of each."""
+
+    jobs: list[EndedRow]
+
+
 @get("/api/jobs", responses={**failures(), **UNCHANGED})
 async def list_jobs(
     world: World,
@@ -277,6 +289,15 @@ async def wait(world: World, caller: Who, id: Id, timeout: Timeout = None) -> Jo
     return await world.read(lambda _: work())
 
 
+@post("/api/jobs/kill", status_code=200, responses=failures())
+async def kill_all(world: World, caller: Who, data: JSONBody[OfOwner]) -> EndedJobs:
+    """End every running job of an owner, and what others left behind, all at once."""
+    _refuse_others(world, caller)
+    ended = await world.do(lambda: world.jobs().end_all(data.owner))
+    world.logs.audit(caller, "job_kill", data.owner, jobs=len(ended))
+    return EndedJobs(jobs=[ended_row(each) for each in ended])
+
+
 @post("/api/jobs/{id:str}/kill", status_code=200, responses=failures(404))
 async def kill(world: World, caller: Who, id: Id) -> EndedRow:
     """End a job with everything it has started. One that has ended says so."""
@@ -355,4 +376,4 @@ def _refuse_others(world: ApiWorld, caller: Caller) -> None:
         raise Refused(f"The jobs here are those of {world.ground.me.name}.")
 
 
-ROUTES = (list_jobs, spawn, one_job, poll, log, follow, wait, kill, write, submit, close, resize)
+ROUTES = (list_jobs, spawn, one_job, poll, log, follow, wait, kill, kill_all, write, submit, close, resize)
