@@ -80,11 +80,17 @@ class Here:
         self.world = world
         self.port = port
 
+    def ticket(self, who: Caller | None = None) -> str:
+        """A ticket of somebody's who has logged in."""
+        keys = self.world.keys
+        known = keys.who(keys.log_in(who or caller()))
+        assert known is not None
+        return keys.ticket(known[0])
+
     @asynccontextmanager
     async def talk(self, who: Caller | None = None, **options: Any) -> AsyncIterator[Talk]:
         """A client of somebody's."""
-        ticket = self.world.keys.ticket(who or caller())
-        address = f"ws://127.0.0.1:{self.port}/api/socket?ticket={ticket}"
+        address = f"ws://127.0.0.1:{self.port}/api/socket?ticket={self.ticket(who)}"
         origin: Any = f"http://127.0.0.1:{self.port}"
         async with connect(address, origin=origin, proxy=None, max_size=None, **options) as connection:
             yield Talk(connection)

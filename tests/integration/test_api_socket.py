@@ -267,13 +267,10 @@ def test_a_ticket_opens_one_socket_and_only_from_here() -> None:
             except InvalidStatus as refused:
                 return refused.response.status_code
 
-        def ticket() -> str:
-            return here.world.keys.ticket(caller())
-
-        assert await status(ticket(), "http://evil.example") == 403
-        assert await status(ticket(), None) == 403
+        assert await status(here.ticket(), "http://evil.example") == 403
+        assert await status(here.ticket(), None) == 403
         assert await status("", origin) == 401
-        assert await status(used := ticket(), origin) == 101
+        assert await status(used := here.ticket(), origin) == 101
         assert await status(used, origin) == 401
 
     together(day)
