@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from litestar import Litestar
 from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from perdure.api.admission import LARGEST_BODY
 from tests.acceptance.kit import wait_for
@@ -221,6 +221,24 @@ def test_a_websocket_needs_a_ticket_of_its_own(served: ServedApi) -> None:
         ticket = browser.post("/api/tickets").json()["ticket"]
         [(name, value)] = browser.cookies.items()
         asyncio.run(go(ticket, f"{name}={value}"))
+
+
+def test_what_was_revoked_is_cut_off_where_it_is_open(served: ServedApi, perdure: Perdure) -> None:
+    address = served.url.replace("http", "ws") + "/api/socket"
+    token = perdure.ok("token", "new", "--read-only", "--name", "ci").out.strip()
+
+    async def go() -> None:
+        headers = {"authorization": f"Bearer {token}"}
+        async with connect(address, additional_headers=headers) as opened, asyncio.timeout(PATIENCE):
+            await opened.send('{"op":"ping"}')
+            assert msgspec.json.decode(await opened.recv())["type"] == "pong"
+            perdure.ok("token", "revoke", "ci")
+            with pytest.raises(ConnectionClosed) as closed:
+                await opened.recv()
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1008
+
+    asyncio.run(go())
 
 
 def test_who_asked_for_what_is_written_down(served: ServedApi, private_home: PrivateHome) -> None:

@@ -24,6 +24,8 @@ class Caller(Struct, frozen=True, kw_only=True):
     scope: Scope
     #: The token's name, for the logs: never the token.
     token: str
+    #: The id of what let them in, by which it is known whether it still would.
+    grant: str = ""
 
     @property
     def may_write(self) -> bool:

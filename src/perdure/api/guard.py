@@ -11,6 +11,7 @@ from perdure.api.admission import Approach, admit
 from perdure.api.caller import Caller
 from perdure.api.errors import TooMany, Unauthorized, failure
 from perdure.api.keys import Keys
+from perdure.api.lasting import Lasting
 from perdure.api.logs import Logs
 from perdure.api.replies import encoded
 from perdure.errors import PerdureError
@@ -70,6 +71,13 @@ class Guard:
         seen.caller = caller
         if caller is not None:
             cast(dict[str, Any], scope)["user"] = caller
+        if approach.is_websocket and caller is not None:
+            lasting = Lasting(receive, send, lambda: self._keys.holds(caller))
+            try:
+                await self._app(scope, lasting.receive, seen.watching(send))
+            finally:
+                lasting.close()
+            return
         await self._app(scope, receive, seen.watching(send))
 
     async def _refuse(self, error: PerdureError, approach: Approach, seen: _Seen, receive: Receive, send: Send) -> None:

@@ -51,6 +51,10 @@ class Keys:
         """Return whom a token or a session's cookie stands for."""
         return self.vault.who(secret, self._now())
 
+    def holds(self, caller: Caller) -> bool:
+        """Return whether what let somebody in still would."""
+        return self.vault.holds(caller, self._now())
+
     def refusal(self, peer: str, why: str | None = None) -> PerdureError:
         """Return what a peer is told that was not right: the more often it is not, the less."""
         wait = self._tries.failed(peer, self._ticking())

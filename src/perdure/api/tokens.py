@@ -53,7 +53,7 @@ class Grant(Struct, frozen=True, kw_only=True):
     @property
     def caller(self) -> Caller:
         """Who asks when it is shown."""
-        return Caller(uid=self.uid, user=self.user, scope=self.scope, token=self.name)
+        return Caller(uid=self.uid, user=self.user, scope=self.scope, token=self.name, grant=self.id)
 
     def is_over(self, now: datetime) -> bool:
         """Whether its time is up."""
@@ -81,6 +81,11 @@ def is_same(secret: str, digest: str) -> bool:
     return hmac.compare_digest(digest_of_secret(secret), digest)
 
 
+def id_of(digest: str) -> str:
+    """Return what a token is named by: the end of its digest, which is of no use to anybody."""
+    return digest[-8:]
+
+
 def grant(
     secret: str,
     *,
@@ -97,8 +102,7 @@ def grant(
         raise UsageError(f"A token's name has 1 to {_LONGEST_NAME} characters that can be printed.")
     digest = digest_of_secret(secret)
     return Grant(
-        # Of the digest's end: it names the token, and is of no use to anybody.
-        id=digest[-8:],
+        id=id_of(digest),
         kind=kind,
         name=name,
         digest=digest,

@@ -61,8 +61,16 @@ class Vault:
         is_main = main is not None and tokens.is_same(secret, tokens.digest_of_secret(main))
         if is_main:
             owner = self._owner
-            return Caller(uid=owner.uid, user=owner.name, scope=Scope.WRITE, token=MAIN), Kind.TOKEN
+            grant = tokens.id_of(tokens.digest_of_secret(secret))
+            return Caller(uid=owner.uid, user=owner.name, scope=Scope.WRITE, token=MAIN, grant=grant), Kind.TOKEN
         return None if found is None else (found.caller, found.kind)
+
+    def holds(self, caller: Caller, now: datetime) -> bool:
+        """Return whether what let somebody in still would."""
+        main = self._read_main()
+        if main is not None and tokens.id_of(tokens.digest_of_secret(main)) == caller.grant:
+            return True
+        return any(each.id == caller.grant and not each.is_over(now) for each in self.grants())
 
     def add(self, new: Grant, now: datetime) -> None:
         """Keep one more. Raises `UsageError` for a name that is taken."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from perdure.api.caller import Caller, Scope
 from perdure.api.errors import TooMany, Unauthorized
@@ -58,8 +59,10 @@ def test_a_link_waits_for_an_hour_and_logs_in_as_whom_it_is_for(keys: Keys, cloc
     session = keys.log_in(caller)
     found = keys.who(session)
     assert found is not None
-    assert found == (caller, Kind.SESSION)
+    assert (structs.replace(found[0], grant=""), found[1]) == (caller, Kind.SESSION)
+    assert keys.holds(found[0])
     keys.log_out(session)
+    assert not keys.holds(found[0])
     assert keys.who(session) is None
 
 
