@@ -33,6 +33,9 @@ def in_a_zone(at: datetime, what: str) -> datetime:
 
 
 def _refuse_lossy(value: object, name: str) -> None:
+    if value is None or type(value) is str or value == () or value == {}:
+        # Nearly always, and every turn has several.
+        return
     left = [value]
     while left:
         each = left.pop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -240,13 +240,10 @@ class ChatBook(Search):
             self.driver.execute(self.sql["delete_chat"], number=number)
             self.tell([chat_events.forgotten(id, moment_of(closed_at) if at is None else at)])
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """One transaction in which nobody else changes a chat. Raises `StoreUnusable` where nothing can be changed."""
+    def refuse_to_change(self) -> None:
+        """Raise `StoreUnusable` where nothing can be changed."""
         if self._is_read_only:
             raise errors.StoreUnusable("The store is only read here: no chat can be changed in it.")
-        with super().alone():
-            yield
 
     def index_turns(self, limit: int = 200) -> bool:
         return not self._is_read_only and super().index_turns(limit)

@@ -11,13 +11,17 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from perdure import errors
 from perdure.store.files import private_file
+
+if TYPE_CHECKING:
+    from perdure.store.desk import Desk, Handing
 
 
 class Door:
@@ -28,7 +32,13 @@ class Door:
     """
 
     def __init__(self, path: str) -> None:
+        self.path = path
+        #: Where others wait for what they have handed over, once anybody asked for it.
+        self.desk: Desk | None = None
+        self.has_no_desk = False
         self._turn = threading.Lock()
+        #: The thread that is inside.
+        self._inside: int | None = None
         #: Whether somebody waits for the lock whom nobody waits for any more.
         self._is_given_up = False
         self._file = _opened(f"{path}-door")
@@ -37,29 +47,46 @@ class Door:
         if self._file is not None:
             os.close(self._file)
 
-    @contextmanager
-    def passed(self, patience: float) -> Iterator[None]:
-        """Wait for one's turn, as long as that, and have it inside."""
-        if self._file is None or not self._turn.acquire(timeout=patience):
-            yield
-            return
+    def is_inside(self) -> bool:
+        """Return whether this thread has passed, and is not out again."""
+        return self._inside == threading.get_ident()
+
+    def passed(self, patience: float, handing: Handing | None = None) -> Passage:
+        """Wait for one's turn, as long as that, and have it inside; or, with `handing`, for what was handed over.
+
+        Whoever is inside may pass again.
+        """
+        return Passage(self, patience, handing)
+
+    def enter(self, patience: float, handing: Handing | None) -> bool:
+        """Wait for one's turn; False where there is none to give back."""
+        if self._file is None or self.is_inside() or not self._turn.acquire(timeout=patience):
+            return False
+        self._inside = threading.get_ident()
         try:
-            self._lock(self._file, patience)
-            yield
-        finally:
+            self._lock(self._file, patience, handing)
+        except BaseException:
+            self.leave(handing)
+            raise
+        return True
+
+    def leave(self, handing: Handing | None) -> None:
+        """Let somebody else in."""
+        assert self._file is not None
+        self._inside = None
+        is_served = handing is not None and handing.is_served
+        if not is_served:
             # Nothing happens where it was not got.
             fcntl.lockf(self._file, fcntl.LOCK_UN)
-            self._turn.release()
+        self._turn.release()
+        if self.desk is not None and not is_served:
+            self.desk.wake_next()
 
-    def _lock(self, file: int, patience: float) -> None:
-        if self._is_given_up:
+    def _lock(self, file: int, patience: float, handing: Handing | None) -> None:
+        if self._is_given_up or _is_got(file):
             return
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
+        if handing is None or not handing.wait(lambda: _is_got(file), patience):
             self._wait(file, patience)
-        except OSError:
-            return
 
     def _wait(self, file: int, patience: float) -> None:
         """Let another thread wait for the lock: nothing else can stop waiting for it after a while."""
@@ -84,6 +111,36 @@ class Door:
         finally:
             with guard:
                 self._is_given_up = not over
+
+
+class Passage:
+    """One's turn at a door. Not a generator: every append goes through here."""
+
+    __slots__ = ("_door", "_handing", "_is_in", "_patience")
+
+    def __init__(self, door: Door, patience: float, handing: Handing | None) -> None:
+        self._door = door
+        self._patience = patience
+        self._handing = handing
+        self._is_in = False
+
+    def __enter__(self) -> None:
+        self._is_in = self._door.enter(self._patience, self._handing)
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._is_in:
+            self._door.leave(self._handing)
+
+
+def _is_got(file: int) -> bool:
+    """Get the lock, if nobody has it; where there can be none, that is as good."""
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _waiter() -> SimpleQueue[Callable[[], None]]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from perdure.store.door import Door
 
 #: What a parameter may be.
 Value = str | int | bytes | None
@@ -23,6 +26,10 @@ class Driver(Protocol):
     @property
     def files(self) -> Sequence[str]:
         """The files the database lies in, as far as they are ours to look after."""
+
+    @property
+    def door(self) -> Door | None:
+        """Where whoever writes waits for others who do; None where they wait for a server."""
 
     def execute(self, sql: str, **parameters: Value) -> int:
         """Run one statement and return how many rows it changed. Outside a transaction it is one of its own."""

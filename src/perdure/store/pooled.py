@@ -6,8 +6,10 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from perdure import errors
+from perdure.store.door import Door
 from perdure.store.driver import Driver, Row, Value
 
 
@@ -34,12 +36,26 @@ class Pooled:
         self._is_closed = False
         self._mine = _Mine()
         self.dialect = self._idle[0].dialect
+        self._door = self._idle[0].door
+
+    @property
+    def mine(self) -> Driver | None:
+        """The connection this thread has borrowed."""
+        return self._mine.driver
 
     @property
     def files(self) -> Sequence[str]:
         """The files the database lies in."""
         with self._borrowed() as driver:
             return driver.files
+
+    @property
+    def door(self) -> Door | None:
+        """Where whoever writes waits for others who do."""
+        if self._door is None or os.getpid() != self._pid:
+            with self._borrowed() as driver:
+                self._door = driver.door
+        return self._door
 
     def execute(self, sql: str, **parameters: Value) -> int:
         """Run one statement and return how many rows it changed."""
@@ -65,11 +81,9 @@ class Pooled:
         with self._borrowed() as driver:
             return driver.fetch(sql, **parameters)
 
-    @contextmanager
-    def transaction(self, server: str | None = None) -> Iterator[None]:
+    def transaction(self, server: str | None = None) -> _Transaction:
         """Make everything this thread does inside happen or not happen."""
-        with self._borrowed() as driver, driver.transaction(server):
-            yield
+        return _Transaction(self, server)
 
     def has_table(self, name: str) -> bool:
         """Return whether there is such a table."""
@@ -95,17 +109,25 @@ class Pooled:
         if self._mine.driver is not None:
             yield self._mine.driver
             return
-        driver = self._take()
-        self._mine.driver = driver
-        is_usable = True
+        driver = self.borrow()
+        error: BaseException | None = None
         try:
             yield driver
-        except errors.StoreUnusable:
-            is_usable = False
+        except errors.StoreUnusable as unusable:
+            error = unusable
             raise
         finally:
-            self._mine.driver = None
-            self._give_back(driver, is_usable)
+            self.give_back(driver, error)
+
+    def borrow(self) -> Driver:
+        """Take a connection for this thread, which has none."""
+        driver = self._mine.driver = self._take()
+        return driver
+
+    def give_back(self, driver: Driver, error: BaseException | None) -> None:
+        """Let others have the connection of this thread, unless the database could not be used over it."""
+        self._mine.driver = None
+        self._give_back(driver, not isinstance(error, errors.StoreUnusable))
 
     def _take(self) -> Driver:
         with self._guard:
@@ -131,3 +153,38 @@ class Pooled:
             self._idle = []
             self._pid = os.getpid()
         return self._idle
+
+
+class _Transaction:
+    """What `Pooled.transaction` returns. Not a generator: every append goes through here."""
+
+    __slots__ = ("_borrowed", "_inside", "_pool", "_server")
+
+    def __init__(self, pool: Pooled, server: str | None) -> None:
+        self._pool = pool
+        self._server = server
+        self._borrowed: Driver | None = None
+
+    def __enter__(self) -> None:
+        driver = self._pool.mine
+        if driver is None:
+            driver = self._borrowed = self._pool.borrow()
+        try:
+            self._inside = driver.transaction(self._server)
+            self._inside.__enter__()
+        except BaseException as error:
+            self._leave(error)
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> bool | None:
+        try:
+            is_over = self._inside.__exit__(kind, error, trace)
+        except BaseException as other:
+            self._leave(other)
+            raise
+        self._leave(error)
+        return is_over
+
+    def _leave(self, error: BaseException | None) -> None:
+        if self._borrowed is not None:
+            self._pool.give_back(self._borrowed, error)

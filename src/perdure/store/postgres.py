@@ -26,6 +26,8 @@ class Postgres:
 
     dialect = "postgres"
     files: Sequence[str] = ()
+    #: Who waits waits for the server.
+    door = None
 
     def __init__(self, url: str, *, read_only: bool = False) -> None:
         self._secrets = _secrets(url)

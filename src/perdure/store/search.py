@@ -127,6 +127,7 @@ class Search(Turns):
             self.driver.execute(self._dialect("forget_words"), **self._words_of(chat, number, row))
 
     def tells_later(self) -> bool:
+        """Return whether the indexer will tell what was said."""
         return self._may_start
 
     def tell_said(self) -> None:

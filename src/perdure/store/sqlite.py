@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
 from time import sleep
 
 from perdure import errors
-from perdure.store.door import Door, door_of
+from perdure.store.door import Door, Passage, door_of
 from perdure.store.driver import Row, Value
 from perdure.store.files import obstacle, private_directory, private_file
 
@@ -48,7 +49,7 @@ class SQLite:
     #: Which file was opened; None where that does not matter.
     _file: tuple[int, int] | None = None
     #: Where to wait before writing; None where nothing is written.
-    _door: Door | None = None
+    door: Door | None = None
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -61,8 +62,8 @@ class SQLite:
         # SQLite gives the files it makes beside the database the database's own mode.
         private_file(path)
         self._file = _identity(path)
-        self._door = door_of(path)
-        with self._translated():
+        self.door = door_of(path)
+        with self._translated:
             self._connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             self._prepare()
@@ -77,38 +78,46 @@ class SQLite:
 
     def execute(self, sql: str, **parameters: Value) -> int:
         """Run one statement and return how many rows it changed."""
-        with self._translated():
+        with self._translated:
             return self._connection.execute(sql, parameters).rowcount
 
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
         """Run one statement for each of some rows, inside a transaction."""
-        with self._translated():
+        with self._translated:
             self._connection.executemany(sql, rows)
 
     def fetch(self, sql: str, **parameters: Value) -> list[Row]:
         """Run one query and return all rows."""
-        with self._translated():
+        with self._translated:
             return self._connection.execute(sql, parameters).fetchall()
 
-    @contextmanager
-    def transaction(self, server: str | None = None) -> Iterator[None]:
+    def transaction(self, server: str | None = None) -> _Transaction:
         """Make everything inside happen or not happen; SQLite has one writer at a time, whatever the server."""
-        with nullcontext() if self._door is None else self._door.passed(PATIENCE), self._begun():
-            yield
+        return _Transaction(self)
 
-    @contextmanager
-    def _begun(self) -> Iterator[None]:
+    def begin(self) -> None:
+        """Begin a transaction that writes."""
         self.execute("BEGIN IMMEDIATE")
         try:
             self._refuse_another()
-            yield
+        except BaseException:
+            self.roll_back()
+            raise
+
+    def commit(self) -> None:
+        """Let what was done since happen."""
+        try:
             self.execute("COMMIT")
         except BaseException:
-            # SQLite has rolled back by itself after some errors, a full disk among them.
-            if self._connection.in_transaction:
-                with suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
+            self.roll_back()
             raise
+
+    def roll_back(self) -> None:
+        """Let nothing of what was done since happen."""
+        # SQLite has rolled back by itself after some errors, a full disk among them.
+        if self._connection.in_transaction:
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
 
     def has_table(self, name: str) -> bool:
         """Return whether there is such a table."""
@@ -124,7 +133,7 @@ class SQLite:
 
     def close(self) -> None:
         """Let go of the database."""
-        self._door = None
+        self.door = None
         with suppress(sqlite3.Error):
             self._connection.close()
 
@@ -155,8 +164,43 @@ class SQLite:
                 return
         self.execute("PRAGMA journal_mode = WAL")
 
+    @cached_property
     def _translated(self) -> _Translated:
         return _Translated(self.path)
+
+
+class _Transaction:
+    """What `SQLite.transaction` returns. Not a generator: every append goes through here."""
+
+    __slots__ = ("_driver", "_passage")
+
+    def __init__(self, driver: SQLite) -> None:
+        self._driver = driver
+        self._passage: Passage | None = None
+
+    def __enter__(self) -> None:
+        door = self._driver.door
+        if door is not None and not door.is_inside():
+            self._passage = door.passed(PATIENCE)
+            self._passage.__enter__()
+        try:
+            self._driver.begin()
+        except BaseException:
+            self._leave()
+            raise
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if error is None:
+                self._driver.commit()
+            else:
+                self._driver.roll_back()
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        if self._passage is not None:
+            self._passage.__exit__(None, None, None)
 
 
 class _Translated:

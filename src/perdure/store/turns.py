@@ -21,6 +21,7 @@ from perdure.store.numbers import GIVING
 from perdure.store.queries import queries
 from perdure.store.records import NO_LIMIT
 from perdure.store.rows import UNREADABLE, stamp
+from perdure.store.together import Together
 from perdure.store.untold import Tell, tell_said
 
 #: How many turns are fetched at once where not all are wanted at once.
@@ -52,6 +53,7 @@ class Turns:
         # Threads of one process take turns here, where they are woken at once, and not at the database's door,
         # where they would look again only every so often.
         self._writing = threading.Lock()
+        self._together = Together(driver, self._writing, self._appends.top_up, self._write)
 
     def append_turns(self, id: str, turns: Sequence[Turn], at: datetime, *, expect: int | None = None) -> int:
         return self._appends.run(Append(id, [ready(turn) for turn in turns], expect, at))
@@ -209,6 +211,7 @@ class Turns:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """One transaction in which nobody else changes a chat, in this process or another."""
+        self.refuse_to_change()
         # Where events are given numbers, too: what changes a chat is told in the order in which it changes.
         with self._writing, self.driver.transaction(GIVING):
             yield
@@ -250,30 +253,59 @@ class Turns:
         spot = Spot(number, next, self.count(number), touched_at)
         self.driver.execute_many(self.sql["put_place"], [asdict(spot)])
 
-    def _commit(self, appends: list[Append]) -> None:
-        """Write several appends in one transaction. One that comes to nothing costs only itself."""
-        rows: list[dict[str, Value]] = []
-        with self.alone():
-            self._appends.top_up(appends)
-            spots = self._spots(list({append.chat for append in appends}))
-            firsts = {id: spot.next for id, spot in spots.items()}
-            for append in appends:
-                try:
-                    self._place_append(append, rows, spots)
-                except errors.PerdureError as error:
-                    if isinstance(error, errors.StoreUnusable):
-                        raise
-                    append.error = error
-            if rows:
-                self.driver.execute_many(self.sql["insert_turn"], rows)
-                changed = [spots[id] for id in {append.chat for append in appends if append.position}]
-                self._put_places(changed, list(_said(appends, firsts, spots)))
+    def refuse_to_change(self) -> None:
+        """Raise `StoreUnusable` where nothing can be changed."""
 
-    def _put_places(self, spots: list[Spot], said: list[Event]) -> None:
-        """Note where chats go on; what was said is told now, unless somebody will."""
+    def _commit(self, appends: list[Append]) -> None:
+        self.refuse_to_change()
+        self._together.commit(appends)
+
+    def _write(self, appends: Sequence[Append]) -> None:
+        """Write several appends inside a transaction. One that comes to nothing costs only itself."""
+        if len(appends) == 1 and self._has_moved_on(appends[0]):
+            return
+        rows: list[dict[str, Value]] = []
+        spots = self._spots(list({append.chat for append in appends}))
+        firsts = {id: spot.next for id, spot in spots.items()}
+        for append in appends:
+            try:
+                self._place_append(append, rows, spots)
+            except errors.PerdureError as error:
+                if isinstance(error, errors.StoreUnusable):
+                    raise
+                append.error = error
+        if rows:
+            self.driver.execute_many(self.sql["insert_turn"], rows)
+            changed = [spots[id] for id, first in firsts.items() if spots[id].next > first]
+            if not self.tells_later():
+                tell_said(self.driver, self.tell)
+                self.tell(list(_said(appends, firsts, spots)))
+            self._put_places(changed)
+
+    def _has_moved_on(self, append: Append) -> bool:
+        """Write one append, with as few questions as can be; False, and nothing is written, where that takes more."""
+        if self.driver.dialect != "sqlite" or not append.turns or not self.tells_later():
+            return False
+        for number, next, behind in self.driver.fetch(
+            self.sql["move_on_sqlite"],
+            id=append.chat,
+            count=len(append.turns),
+            seen=sum(not turn.hidden for turn in append.turns),
+            at=stamp(append.at),
+            expect=append.expect,
+        ):
+            first = next - len(append.turns)
+            rows = [turn.row(append.chat, number, place) for place, turn in enumerate(append.turns, first)]
+            self.driver.execute_many(self.sql["insert_turn"], rows)
+            if not behind:
+                self.driver.execute(self.sql["fall_behind"], number=number)
+            append.position, append.error = next - 1, None
+            return True
+        return False
+
+    def _put_places(self, spots: list[Spot]) -> None:
+        """Note where chats go on."""
         if not self.tells_later():
-            tell_said(self.driver, self.tell)
-            self.tell(said)
             self.driver.execute_many(self.sql["put_place"], [asdict(spot) for spot in spots])
             return
         for name, behind in (("put_place_untold", 0), ("put_place_behind", 1)):
@@ -282,12 +314,15 @@ class Turns:
                 self.driver.execute_many(self.sql[name], rows)
 
     def _spots(self, ids: Sequence[str]) -> dict[str, Spot]:
+        if len(ids) == 1:
+            # Nearly always.
+            return {id: Spot(*row) for id, *row in self.driver.fetch(self.sql["place_to_append"], id=ids[0])}
         sql, parameters = with_list(self.sql["places_to_append"], "ids", ids)
         return {id: Spot(*row) for id, *row in self.driver.fetch(sql, **parameters)}
 
     def _place_append(self, append: Append, rows: list[dict[str, Value]], spots: dict[str, Spot]) -> None:
-        # It may have had a place in an attempt that came to nothing.
-        append.position = 0
+        # It may have had a place, or an error, in an attempt that came to nothing.
+        append.position, append.error = 0, None
         spot = spots.get(append.chat)
         if spot is None:
             raise not_there(append.chat)

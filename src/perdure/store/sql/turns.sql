@@ -2,6 +2,10 @@
 -- Where the next turns of chats go.
 SELECT id, number, next, turns, touched_at, behind FROM chats WHERE id IN (:ids)
 
+-- name: place_to_append
+-- Where the next turn of a chat goes.
+SELECT id, number, next, turns, touched_at, behind FROM chats WHERE id = :id
+
 -- name: insert_turn
 -- Write a turn down.
 INSERT INTO turns (id, role, at, hidden, seal, body) VALUES (:id, :role, :at, :hidden, :seal, :body)
@@ -17,6 +21,15 @@ UPDATE chats SET next = :next, turns = :turns, touched_at = :touched_at, behind 
 -- name: put_place_behind
 -- The same of a chat that is behind already. SQLite would write to the index of those whether or not that changes.
 UPDATE chats SET next = :next, turns = :turns, touched_at = :touched_at WHERE number = :number
+
+-- name: move_on_sqlite
+-- Let a chat go on behind so many turns, if it goes on where somebody believes; say which it is, and where it goes on now.
+UPDATE chats SET next = next + :count, turns = turns + :seen, touched_at = max(touched_at, :at)
+WHERE id = :id AND (:expect IS NULL OR next = :expect) RETURNING number, next, behind
+
+-- name: fall_behind
+-- Something of a chat is yet to be indexed or told.
+UPDATE chats SET behind = 1 WHERE number = :number
 
 -- name: load_turns
 -- The turns of a chat from a position on, with what the chat says of all of them; one row without a turn for none.
@@ -107,3 +120,16 @@ SELECT number, id, told, next, touched_at FROM chats WHERE behind = 1 AND told <
 -- name: note_told
 -- What was said in a chat is told.
 UPDATE chats SET told = next, behind = CASE WHEN searchable < next THEN 1 ELSE 0 END WHERE number = :number
+
+-- name: handed_over
+-- What was written last for each of those who handed something over.
+SELECT place, ticket, positions FROM handed_over
+
+-- name: handed_over_at
+-- What was written last for one of them.
+SELECT ticket, positions FROM handed_over WHERE place = :place
+
+-- name: note_handed_over
+-- What was just written for one of them.
+INSERT INTO handed_over (place, ticket, positions) VALUES (:place, :ticket, :positions)
+ON CONFLICT (place) DO UPDATE SET ticket = excluded.ticket, positions = excluded.positions
