@@ -46,6 +46,8 @@ T = TypeVar("T")
 READERS = 4
 #: How many may be at something that takes its time at once: telling an agent something, starting one.
 DOERS = 16
+#: How many commands of the program itself run at once for those who ask; others wait for their turn.
+COMMANDS = 4
 
 
 class Ground(Struct, frozen=True, kw_only=True):
@@ -81,9 +83,10 @@ class ApiWorld:
         self.began_at = ground.now()
         self.rows = RunRows()
         #: Whoever watches a pane.
-        self.terminals = Terminals()
+        self.terminals = Terminals(lambda: self.config.api.attach)
         self._readers = ThreadPoolExecutor(max_workers=READERS, thread_name_prefix="api-read")
         self._doers = ThreadPoolExecutor(max_workers=DOERS, thread_name_prefix="api-do")
+        self._commands = asyncio.Semaphore(COMMANDS)
         self._opening = Lock()
         self._store: Store | None = None
         #: The restores that were asked for here.
@@ -142,7 +145,8 @@ class ApiWorld:
     async def command(self, *words: str) -> Ran:
         """Run a command of the program itself, as our own user, in a process of its own; cancelled, it is ended."""
         ground = self.ground
-        return await run_aside((*ground.program, *words), environ=ground.environ, cwd="/")
+        async with self._commands:
+            return await run_aside((*ground.program, *words), environ=ground.environ, cwd="/")
 
     async def follow(self, take: Callable[[bytes], None], *words: str) -> Ran:
         """Run a command as `command` does, and hand on every line it prints as it comes."""
