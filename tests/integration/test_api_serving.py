@@ -12,7 +12,7 @@ import subprocess
 import httpx
 import pytest
 
-from tests.acceptance.kit import sentence
+from tests.acceptance.kit import sentence, wait_for
 from tests.acceptance.watching import begin, dispose, watching
 from tests.conftest import PrivateHome
 from tests.integration.api_served import serving
@@ -132,3 +132,52 @@ def test_nobody_is_asked_over_http_who_was_told_so(perdure: Perdure) -> None:
     with watching(perdure, "--no-api"):
         assert perdure("open").code == 3
     assert perdure("open").code == 1
+
+
+def test_on_a_terminal_it_prints_a_link_that_logs_in(perdure: Perdure, private_home: PrivateHome) -> None:
+    """Elsewhere only where it is: what goes to a journal is read by others, too."""
+    main, side = os.openpty()
+    process = subprocess.Popen(perdure.argv("up", "--port", "0"), stdout=side, stderr=side, stdin=subprocess.DEVNULL)
+    os.close(side)
+    try:
+        shown = b""
+        while b"makes another" not in shown:
+            shown += os.read(main, 4096)
+        link = next(word for word in shown.decode().split() if word.startswith("http://"))
+        with httpx.Client(timeout=PATIENCE) as client:
+            assert client.get(link).status_code == 303
+    finally:
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+        os.close(main)
+    log = os.path.join(private_home.home, "out.txt")
+    with open(log, "wb") as out:
+        process = subprocess.Popen(perdure.argv("up", "--port", "0"), stdout=out, stdin=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: "Dashboard" in read(log), "the address")
+        assert "once=" not in read(log)
+    finally:
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+
+
+def test_a_browser_is_opened_where_somebody_can_see_it(perdure: Perdure, private_home: PrivateHome) -> None:
+    folder = os.path.join(private_home.home, "bin")
+    os.mkdir(folder)
+    opened = os.path.join(private_home.home, "opened")
+    with open(os.path.join(folder, "xdg-open"), "w") as file:
+        file.write(f'#!/bin/sh\necho "$1" > {opened}\n')
+    os.chmod(file.name, 0o755)
+    env = {"PATH": f"{folder}:{os.environ['PATH']}", "DISPLAY": ":0"}
+    with serving(perdure, private_home.state) as api:
+        said = perdure.ok("open", env=env).out
+        assert (api.url in said, "once=" in said) == (True, False)
+        with api.client("") as client:
+            assert client.get(read(opened).strip()).status_code == 303
+        alone = perdure("open")
+        assert (alone.code, "once=" in alone.out, "ssh -L" in alone.err) == (0, True, True)
+
+
+def read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import stat
 from contextlib import suppress
 
 from msgspec import Struct, structs
@@ -124,10 +125,19 @@ def _at_path(path: str) -> Listening:
         make_private(os.path.dirname(encode(full)))
     except OSError as error:
         raise PerdureError(f"{os.path.dirname(full)} cannot be made: {error.strerror or error}.") from None
+    if _is_something_else(full):
+        raise PerdureError(f"{full} is there already, and is no socket.")
     if _is_answered(full):
         raise PerdureError(f"Somebody listens at {full} already.")
     hosts = frozenset({"localhost", "127.0.0.1"})
     return Listening(socket=bound(full), base="http://localhost", port=0, is_secure=False, hosts=hosts, path=full)
+
+
+def _is_something_else(path: str) -> bool:
+    try:
+        return not stat.S_ISSOCK(os.lstat(encode(path)).st_mode)
+    except OSError:
+        return False
 
 
 def _is_answered(path: str) -> bool:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from perdure.errors import ConfigError
 from perdure.host.config import parse_config, read_config
-from perdure.model.config import Config, RestoreConfig
+from perdure.model.config import ApiConfig, Config, RestoreConfig
 from tests.unit.host.configs import read
 
 
@@ -228,3 +228,49 @@ def test_a_path_that_depends_on_where_we_are_is_a_mistake(text: str) -> None:
 def test_retention_stays_within_the_calendar(text: str) -> None:
     with pytest.raises(ConfigError, match="retention must be"):
         read(f"[retention]\n{text}")
+
+
+def test_where_it_is_asked_over_http_may_be_set() -> None:
+    config = read(
+        """
+        [api]
+        enabled = false
+        host = "::1"
+        port = 0
+        unix_socket = "~/run/http.sock"
+        optional = true
+        hosts = ["box.example"]
+        tls_cert = "~/cert.pem"
+        tls_key = "/etc/key.pem"
+        insecure_bind = true
+        """
+    )
+    assert config.api == ApiConfig(
+        enabled=False,
+        host="::1",
+        port=0,
+        unix_socket="/home/dev/run/http.sock",
+        optional=True,
+        hosts=("box.example",),
+        tls_cert="/home/dev/cert.pem",
+        tls_key="/etc/key.pem",
+        insecure_bind=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("port = -1", "api.port"),
+        ("port = 65536", "api.port"),
+        ('host = ""', "api.host"),
+        ('hosts = ["a b"]', "api.hosts"),
+        ('hosts = ["http://box"]', "api.hosts"),
+        ('tls_cert = "/etc/cert.pem"', "together"),
+        ('unix_socket = "http.sock"', "api.unix_socket"),
+        ("prot = 1", "prot"),
+    ],
+)
+def test_where_nobody_can_be_asked_over_http_is_a_mistake(text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        read(f"[api]\n{text}\n")
