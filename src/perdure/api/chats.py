@@ -12,7 +12,6 @@ from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from perdure.api.asking import Cursor, Id, Limit, Who, World
-from perdure.api.caller import Caller
 from perdure.api.failures import failures
 from perdure.api.replies import PAGE, Page, cursor_of, number_in, value_in
 from perdure.api.world import ApiWorld
@@ -33,7 +32,7 @@ from perdure.chats.shown import (
 )
 from perdure.chats.targets import find_chat
 from perdure.chats.titles import clean_title
-from perdure.errors import Conflict, PerdureError, Refused, UsageError
+from perdure.errors import Conflict, PerdureError, UsageError
 from perdure.model.chat import Chat, Turn
 from perdure.model.secrets import redact_data
 from perdure.store.store import Store
@@ -214,7 +213,7 @@ async def search_chats(
 @get("/api/chats/{id:str}", responses=failures(404))
 async def one_chat(world: World, caller: Who, id: Id) -> ChatShown:
     """One chat, by its id, the beginning of it, its title or its key."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "chats")
 
     def work(store: Store) -> ChatShown:
         chat = find_chat(store.chats, id)
@@ -243,7 +242,7 @@ async def transcript(
     hidden: IsHidden = False,
 ) -> TurnPage:
     """What was said in a chat, in order: from the beginning, or the last of it, or the last before a position."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "chats")
     if cursor is not None and (last or before is not None):
         raise UsageError("It is either gone on behind a page, or begun at the end or before a position.")
     start = number_in(cursor) or 1
@@ -270,7 +269,7 @@ async def transcript(
 @put("/api/chats/{id:str}/title", responses=failures(404, 409))
 async def set_title(world: World, caller: Who, id: Id, data: JSONBody[Title]) -> Titled:
     """Give a chat a title, or take it away. Another chat of the same person that has it is a conflict."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "chats")
     if data.title is not None and clean_title(data.title) is None:
         raise UsageError("Nothing is left of this title; null takes one away.")
 
@@ -287,7 +286,7 @@ async def set_title(world: World, caller: Who, id: Id, data: JSONBody[Title]) ->
 @post("/api/chats/{id:str}/reset", status_code=200, responses=failures(404, 409))
 async def reset(world: World, caller: Who, id: Id) -> Renewed:
     """Close an open chat, and begin another in its place."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "chats")
 
     def work() -> Renewed:
         chats = _chats(world)
@@ -301,11 +300,6 @@ async def reset(world: World, caller: Who, id: Id) -> Renewed:
     renewed = await world.do(work)
     world.logs.audit(caller, "chat_reset", renewed.closed.id, begun=renewed.begun.id)
     return renewed
-
-
-def _refuse_others(world: ApiWorld, caller: Caller) -> None:
-    if not world.owners_only(caller):
-        raise Refused(f"The chats here are those of {world.ground.me.name}.")
 
 
 def _chats(world: ApiWorld) -> Chats:

@@ -14,7 +14,6 @@ from perdure.api.caller import Caller
 from perdure.api.failures import UNCHANGED, failures
 from perdure.api.replies import PAGE, Page, page_of, unless_known
 from perdure.api.world import ApiWorld
-from perdure.errors import Refused
 from perdure.jobs import output, reading, waiting
 from perdure.jobs.ordering import MOST_CELLS, accepted
 from perdure.jobs.service import Ended, Jobs
@@ -179,7 +178,7 @@ async def list_jobs(
 @post("/api/jobs", status_code=201, responses=failures())
 async def spawn(world: World, caller: Who, data: JSONBody[NewJob]) -> Spawned:
     """Start a command that goes on by itself."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "jobs")
     terminal, notify = data.terminal, data.notify or NewNotify()
     home = world.ground.me.home if data.backend == LOCAL else ""
     order, notes = accepted(
@@ -207,7 +206,7 @@ async def spawn(world: World, caller: Who, data: JSONBody[NewJob]) -> Spawned:
 @get("/api/jobs/{id:str}", responses=failures(404))
 async def one_job(world: World, caller: Who, id: Id) -> JobRow:
     """One job, by its id or the beginning of it."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "jobs")
 
     def work() -> JobRow:
         jobs = world.jobs()
@@ -219,7 +218,7 @@ async def one_job(world: World, caller: Who, id: Id) -> JobRow:
 @post("/api/jobs/{id:str}/poll", status_code=200, responses=failures(404))
 async def poll(world: World, caller: Who, id: Id) -> JobAnswer:
     """How a job stands, and what it printed since it was last polled, by whomever."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "jobs")
 
     def work() -> JobAnswer:
         jobs = world.jobs()
@@ -234,7 +233,7 @@ async def log(
     world: World, caller: Who, id: Id, offset: FirstLine = None, limit: HowMany = None, tail: Tail = None
 ) -> LogRow:
     """Lines of what a job printed: counted from the first, or the last so many. Polling makes no difference to it."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "jobs")
 
     def work() -> LogRow:
         jobs = world.jobs()
@@ -246,7 +245,7 @@ async def log(
 @get("/api/jobs/{id:str}/output", responses=failures(404))
 async def follow(world: World, caller: Who, id: Id, start: FromByte = 0) -> Piece:
     """What a job printed from a byte on, for whoever follows it: ask again from `end` until it is `over`."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "jobs")
 
     def work() -> Piece:
         jobs = world.jobs()
@@ -270,7 +269,7 @@ async def follow(world: World, caller: Who, id: Id, start: FromByte = 0) -> Piec
 @post("/api/jobs/{id:str}/wait", status_code=200, responses=failures(404))
 async def wait(world: World, caller: Who, id: Id, timeout: Timeout = None) -> JobAnswer:
     """Answer once a job has ended, or when the time is up: `status` tells which."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "jobs")
     seconds, note = waiting.allowed(timeout, world.config.jobs.wait_seconds)
     job = await world.read(lambda _: world.jobs().find(id))
     found = job.id
@@ -292,7 +291,7 @@ async def wait(world: World, caller: Who, id: Id, timeout: Timeout = None) -> Jo
 @post("/api/jobs/kill", status_code=200, responses=failures())
 async def kill_all(world: World, caller: Who, data: JSONBody[OfOwner]) -> EndedJobs:
     """End every running job of an owner, and what others left behind, all at once."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "jobs")
     ended = await world.do(lambda: world.jobs().end_all(data.owner))
     world.logs.audit(caller, "job_kill", data.owner, jobs=len(ended))
     return EndedJobs(jobs=[ended_row(each) for each in ended])
@@ -301,7 +300,7 @@ async def kill_all(world: World, caller: Who, data: JSONBody[OfOwner]) -> EndedJ
 @post("/api/jobs/{id:str}/kill", status_code=200, responses=failures(404))
 async def kill(world: World, caller: Who, id: Id) -> EndedRow:
     """End a job with everything it has started. One that has ended says so."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "jobs")
 
     def work() -> Ended:
         jobs = world.jobs()
@@ -327,7 +326,7 @@ async def submit(world: World, caller: Who, id: Id, data: JSONBody[Input]) -> Wr
 @post("/api/jobs/{id:str}/close", status_code=200, responses=failures(404, 409))
 async def close(world: World, caller: Who, id: Id) -> Closed:
     """Let a job read the end of its input."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "jobs")
 
     def work() -> Closed:
         jobs = world.jobs()
@@ -343,7 +342,7 @@ async def close(world: World, caller: Who, id: Id) -> Closed:
 @post("/api/jobs/{id:str}/resize", status_code=200, responses=failures(404, 409))
 async def resize(world: World, caller: Who, id: Id, data: JSONBody[Size]) -> Resized:
     """Give a job's terminal another size."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "jobs")
 
     def work() -> Resized:
         jobs = world.jobs()
@@ -355,7 +354,7 @@ async def resize(world: World, caller: Who, id: Id, data: JSONBody[Size]) -> Res
 
 
 async def _written(world: ApiWorld, caller: Caller, id: str, data: Input, *, submits: bool) -> Written:
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "jobs")
 
     def work() -> Written:
         jobs = world.jobs()
@@ -369,11 +368,6 @@ async def _written(world: ApiWorld, caller: Caller, id: str, data: Input, *, sub
 
 def _row(jobs: Jobs, job: Job) -> JobRow:
     return job_row(job, jobs.now(), jobs.left(job))
-
-
-def _refuse_others(world: ApiWorld, caller: Caller) -> None:
-    if not world.owners_only(caller):
-        raise Refused(f"The jobs here are those of {world.ground.me.name}.")
 
 
 ROUTES = (list_jobs, spawn, one_job, poll, log, follow, wait, kill, kill_all, write, submit, close, resize)

@@ -11,7 +11,6 @@ from litestar.params import JSONBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from perdure.api.asking import Who, World
-from perdure.api.caller import Caller
 from perdure.api.failures import failures
 from perdure.api.world import ApiWorld
 from perdure.daemon import protocol
@@ -98,14 +97,14 @@ class SettingsChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 @get("/api/settings", responses=failures())
 async def show_settings(world: World, caller: Who) -> Settings:
     """What holds at this moment, and how hooks stand."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "settings")
     return await world.read(lambda _: _settings(world))
 
 
 @patch("/api/settings", responses=failures(409))
 async def change_settings(world: World, caller: Who, data: JSONBody[SettingsChange]) -> Settings:
     """Change settings in the user's configuration file: comments, and whatever else is set there, stay as they are."""
-    _refuse_others(world, caller)
+    world.refuse_others(caller, "settings")
     wanted = _wanted(data)
     await world.do(lambda: _write(world, data.version, wanted))
     names = [f"{table}.{name}" for table, values in wanted.items() for name in values]
@@ -163,11 +162,6 @@ def _path(world: ApiWorld) -> str:
 
 def _version(text: str | None) -> str:
     return "none" if text is None else digest_of(text.encode())[:32]
-
-
-def _refuse_others(world: ApiWorld, caller: Caller) -> None:
-    if not world.owners_only(caller):
-        raise Refused(f"The settings here are those of {world.ground.me.name}.")
 
 
 ROUTES = (show_settings, change_settings)

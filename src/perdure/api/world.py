@@ -25,7 +25,7 @@ from perdure.daemon.answers import Answers
 from perdure.daemon.current import Current
 from perdure.daemon.daemon import Daemon
 from perdure.daemon.terminals import Terminals
-from perdure.errors import RunNotFound
+from perdure.errors import Refused, RunNotFound
 from perdure.host.child import follow_aside, run_aside
 from perdure.host.clock import ticking
 from perdure.host.run import Ran
@@ -171,6 +171,11 @@ class ApiWorld:
     def owners_only(self, caller: Caller) -> bool:
         """Return whether the caller is whose store it is: what belongs to no server, chats and jobs, is theirs alone."""
         return caller.uid in (0, self.ground.me.uid)
+
+    def refuse_others(self, caller: Caller, what: str) -> None:
+        """Raise `Refused` unless the caller is whose store it is. `what` is called theirs then."""
+        if not self.owners_only(caller):
+            raise Refused(f"The {what} here are those of {self.ground.me.name}.")
 
     def close(self) -> None:
         """Let go of threads and store; what is still at work is not waited for."""
