@@ -322,33 +322,45 @@ def test_what_nobody_watches_or_reads_goes_on_printing(tmux: TmuxServer, private
     together(tmux, day)
 
 
-def test_a_session_that_ends_unattached_is_watched_without_attaching(tmux: TmuxServer) -> None:
+def test_a_session_that_ends_unattached_is_left_alone(tmux: TmuxServer) -> None:
     session(tmux, "keep", "cat")
-    session(tmux, "a", "cat", size="70x12")
-    # Somebody is there, as there is as long as such a session is; it ends when they leave.
-    somebody = subprocess.Popen(
-        ["tmux", "-u", "-L", tmux.name, "-C", "attach-session", "-t", "a"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-    )
+    session(tmux, "a", "cat")
+    words = ["tmux", "-u", "-L", tmux.name, "-C", "attach-session", "-t", "a"]
 
     async def day(terminals: Terminals) -> None:
-        await eventually(lambda: tmux.show("#{session_attached}", "a") == "1", "somebody is attached")
-        tmux.run("set-option", "-t", "a", "destroy-unattached", "on")
-        watcher = await watch(terminals, tmux, "a:")
-        assert (await watcher.screen()).cols == 70
-        await watcher.viewer.type("é;x\r".encode())
-        await watcher.reads("é;x\r\né;x")
-        assert tmux.show("#{session_attached}", "a") == "1"
-        other = await watch(terminals, tmux, "a:")
-        await other.reads("é;x")
-        watcher.viewer.close()
-        await other.viewer.press(["y", "Enter"])
-        await other.reads("y\r\ny")
-        with pytest.raises(UsageError, match="no key"):
-            await other.viewer.press(["Entr"])
-        somebody.communicate()
-        assert "not there any more" in await other.closes()
-        assert tmux.run("list-sessions", "-F", "#{session_name}") == b"keep\n"
+        # Somebody is there, as there is for as long as such a session is.
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as somebody:
+            await eventually(lambda: tmux.show("#{session_attached}", "a") == "1", "somebody is attached")
+            tmux.run("set-option", "-t", "a", "destroy-unattached", "on")
+            with pytest.raises(Refused, match="destroy-unattached"):
+                await watch(terminals, tmux, "a:")
+            assert tmux.show("#{session_attached}", "a") == "1"
+            assert somebody.poll() is None
+            tmux.run("set-option", "-t", "a", "destroy-unattached", "off")
 
     together(tmux, day)
+
+
+def test_nobody_attaches_where_that_is_not_wished_for(tmux: TmuxServer) -> None:
+    session(tmux, "a", "cat", size="70x12")
+    tmux.run("set-hook", "-g", "client-attached", "kill-server")
+
+    async def main() -> None:
+        async with terminals_here(attaches=False) as terminals:
+            watcher = await watch(terminals, tmux, "a:")
+            await watcher.screen()
+            await watcher.viewer.type("é;x\r".encode())
+            await watcher.reads("é;x\r\né;x")
+            other = await watch(terminals, tmux, "a:")
+            await other.reads("é;x")
+            with pytest.raises(UsageError, match="no key"):
+                await other.viewer.press(["Entr"])
+            await other.viewer.take_size(60, 10)
+            await watcher.until(lambda: Resized(cols=60, rows=10) in watcher.frames)
+            assert (await watcher.screen()).cols == 60
+            other.viewer.close()
+            await eventually(lambda: tmux.show("#{window_width}", "a:") == "70", "it has its size again")
+            tmux.run("kill-session", "-t", "a")
+            assert "not there any more" in await watcher.closes()
+
+    asyncio.run(main())

@@ -18,9 +18,9 @@ _SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|[=>])")
 
 
 @asynccontextmanager
-async def terminals_here() -> AsyncIterator[Terminals]:
+async def terminals_here(*, attaches: bool = True) -> AsyncIterator[Terminals]:
     """Terminals that are closed with the block."""
-    terminals = Terminals()
+    terminals = Terminals(lambda: attaches)
     try:
         yield terminals
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 
 from perdure.daemon.viewing import Asks, PaneWatch, SessionWatch, Viewer
 from perdure.errors import NotFound, PerdureError, Refused
@@ -26,7 +26,9 @@ _Key = tuple[str, int, str]
 class Terminals:
     """Everybody who watches a pane. All of it belongs to one event loop; to be closed there."""
 
-    def __init__(self) -> None:
+    def __init__(self, attaches: Callable[[], bool] = lambda: True) -> None:
+        """Begin with nobody. `attaches` is asked whether a client may be attached to a session."""
+        self._attaches = attaches
         self._sessions: dict[_Key, SessionWatch] = {}
         self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -88,15 +90,20 @@ class Terminals:
 
     async def _session(self, spot: Spot) -> SessionWatch:
         where: Whereabouts = await asyncio.get_running_loop().run_in_executor(None, locate, spot)
+        if where.is_fleeting:
+            # With our leaving tmux would end it. And tmux 3.3a itself ends when any client leaves while somebody is on the way out of
+            # such a session (tmux/control.py): not a server to ask again and again, either.
+            raise Refused(
+                "Its session ends when nobody is attached any more (destroy-unattached), so it is not watched."
+            )
         key = (spot.socket, where.server, where.session)
         if key in self._sessions:
             return self._sessions[key]
         session = SessionWatch(self, spot, where.session)
-        if where.is_fleeting:
-            # With our leaving tmux might end it, and tmux 3.3a itself (tmux/control.py).
-            session.begin(Occasional(spot, session.ended), is_polled=True)
-        else:
+        if self._attaches():
             session.begin(await attach(spot._replace(server=where.server), where.session, session.hear, session.ended))
+        else:
+            session.begin(Occasional(spot, session.ended), is_polled=True)
         self._sessions[key] = session
         return session
 

@@ -30,8 +30,9 @@ WHILE = 0.1
 REST = 0.15
 #: How long after a change of layout it is seen what has become of the panes, in seconds: changes come in flocks.
 SETTLE = 0.03
-#: How often a pane is looked at in whose session nobody may be, in seconds.
+#: How often a pane is looked at in whose session nobody is attached, in seconds; and how long after something was typed.
 POLL = 0.2
+ECHO = (0.01, 0.04, 0.09)
 #: A client that tmux has let go of sooner than this is not started again, in seconds.
 TOO_SOON = 1.0
 #: The most that is typed at once, in bytes.
@@ -211,6 +212,9 @@ class PaneWatch:
         replies = await client.ask([*strokes.leaving_mode(self.id, state), *commands])
         if error := replies[-1].error if replies else None:
             raise Refused(f"tmux says: {error}")
+        if self.session.is_polled:
+            for wait in ECHO:
+                asyncio.get_running_loop().call_later(wait, self.ask_for_screen)
 
     def close(self, why: str) -> None:
         """Tell everybody that there is nothing more to be seen."""

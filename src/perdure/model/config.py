@@ -97,6 +97,8 @@ class ApiConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tls_key: str = ""
     #: Whether it may be reached from elsewhere without TLS.
     insecure_bind: bool = False
+    #: Whether a client is attached to a session one of whose terminals is watched; else it is captured again and again.
+    attach: bool = True
 
 
 class ThoughtsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

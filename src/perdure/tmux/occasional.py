@@ -1,4 +1,4 @@
-"""Asking a server by a client for each question, with nobody attached: for sessions in which nobody may be.
+"""Asking a server by a client for each question, with nobody attached.
 
 To whoever asks it is the same as an attached client (tmux/attached.py), but that nothing is heard between two answers.
 """
