@@ -198,6 +198,20 @@ def test_a_restore_that_cannot_be_done_says_why(private_home: PrivateHome) -> No
     asyncio.run(go())
 
 
+def test_nobody_has_a_socket_made_for_them_elsewhere(private_home: PrivateHome) -> None:
+    async def go() -> None:
+        async with api_here() as api:
+            (id,) = kept(api, a_capture(server=a_server(uid=OTHER)))
+            async with api.client(caller(uid=OTHER)) as theirs:
+                order = {"snapshot": id, "socket": os.path.join(private_home.root, "elsewhere", "s")}
+                for path in ("/api/restores", "/api/restores/plan"):
+                    refused = await theirs.post(path, json=order)
+                    assert (refused.status_code, refused.json()["code"]) == (403, "REFUSED")
+            assert not os.path.exists(os.path.join(private_home.root, "elsewhere"))
+
+    asyncio.run(go())
+
+
 def test_whoever_restores_is_in_the_audit_log(private_home: PrivateHome) -> None:
     async def go() -> str:
         async with api_here() as api, api.client() as client:

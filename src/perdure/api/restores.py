@@ -18,7 +18,7 @@ from perdure.api.restoring import Asked as Wanted
 from perdure.api.restoring import Restoring, State
 from perdure.api.snapshots import find, may_see
 from perdure.api.world import ApiWorld
-from perdure.errors import NotFound, UsageError
+from perdure.errors import NotFound, Refused, UsageError
 from perdure.model.plan import Restore
 from perdure.model.server import Server
 from perdure.restore.shown import Restored, StepRow, Summary, Trouble, step_row, summary_of
@@ -138,6 +138,9 @@ async def _wanted(world: ApiWorld, caller: Caller, order: Order) -> Wanted:
         wanted = id
         snapshot = await world.read(lambda store: find(world, caller, store, wanted))
         id, server = snapshot.id, snapshot.server
+        if order.socket not in (None, server.socket) and not world.owners_only(caller):
+            # What has to be made for a socket is made by whoever runs the daemon.
+            raise Refused("A snapshot of yours is brought back on its own socket only.")
     elif not world.owners_only(caller):
         # Without one it would be about whoever runs the daemon.
         raise UsageError("Say which snapshot is to be brought back.")
