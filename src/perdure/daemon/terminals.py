@@ -7,7 +7,8 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
 
-from perdure.daemon.viewing import Asks, PaneWatch, SessionWatch, Viewer
+from perdure.daemon.sizes import Asks
+from perdure.daemon.viewing import PaneWatch, SessionWatch, Viewer
 from perdure.errors import NotFound, PerdureError, Refused
 from perdure.model.run import Run
 from perdure.model.user import User
@@ -116,7 +117,7 @@ class Terminals:
             async with self._doors[spot.socket]:
                 session = await self._session(spot)
                 if session is not before:
-                    session.inherit(before)
+                    session.sizes.inherit(before.sizes)
                 pane = session.pane(lost.id)
                 for viewer in list(lost.viewers):
                     viewer.move(pane)

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from perdure.daemon.backlog import Backlog
+from perdure.daemon.sizes import Asks, Sizes, ignored
 from perdure.errors import Refused, UsageError
 from perdure.model.terminal import Frame, Screen
 from perdure.tmux import strokes
 from perdure.tmux.act import Spot
-from perdure.tmux.attached import Command, Then
+from perdure.tmux.attached import Command
 from perdure.tmux.control import Reply
 from perdure.tmux.heard import Decoder, Notice, Output
 from perdure.tmux.screenful import captured, capturing
@@ -37,28 +38,10 @@ ECHO = (0.01, 0.04, 0.09)
 TOO_SOON = 1.0
 #: The most that is typed at once, in bytes.
 LARGEST_INPUT = 1 << 16
-#: Sizes a window may be given.
-COLS, ROWS = range(10, 1001), range(3, 501)
 #: After these panes may have come, gone or changed.
 _MOVING = frozenset(
     "%layout-change %window-close %unlinked-window-close %window-pane-changed %session-changed %sessions-changed".split()
 )
-
-
-class Asks(Protocol):
-    """Whoever speaks to the server for us: attached (`tmux.attached`), or not (`tmux.occasional`)."""
-
-    def tell(self, commands: Sequence[Command], then: Then) -> None:
-        """Have commands done together."""
-
-    async def ask(self, commands: Sequence[Command]) -> Sequence[Reply]:
-        """Have commands done together and return their replies. Raises Unanswered."""
-
-    def leave(self) -> None:
-        """Ask nothing more."""
-
-    async def gone(self) -> None:
-        """Wait until nobody of ours is there any more."""
 
 
 class Home(Protocol):
@@ -122,11 +105,12 @@ class Viewer:
 
     async def take_size(self, cols: int, rows: int) -> None:
         """Give the pane this size, until it is released. Raises UsageError, Refused and Unanswered."""
-        await self._pane.session.take_size(self, self._pane.id, cols, rows)
+        session = self._pane.session
+        await session.sizes.take(self, session.client, self._pane.id, cols, rows)
 
     def release_size(self) -> None:
         """Give the pane back the size it had, if it was taken by this viewer."""
-        self._pane.session.release_size(self)
+        self._pane.session.sizes.release(self, self._pane.session.client)
 
     def close(self) -> None:
         """Watch no longer, and release what was taken."""
@@ -258,15 +242,6 @@ class PaneWatch:
             self.ask_for_screen()
 
 
-class _Taken(NamedTuple):
-    """A window whose size was taken, and what it was before."""
-
-    by: Viewer
-    size: tuple[int, int]
-    #: The window's own option `window-size`, which a size of its own sets; None where it had none.
-    option: str | None
-
-
 class SessionWatch:
     """One attached client, and the panes that are watched through it."""
 
@@ -281,7 +256,8 @@ class SessionWatch:
         self._since = 0.0
         self._silenced: set[str] = set()
         self._is_looking = False
-        self._taken: dict[str, _Taken] = {}
+        #: What viewers have taken the sizes of.
+        self.sizes = Sizes()
 
     @property
     def client(self) -> Asks:
@@ -325,7 +301,7 @@ class SessionWatch:
 
     def silence(self, id: str) -> None:
         """Have tmux tell nothing of a pane."""
-        self.client.tell([("refresh-client", "-A", f"{id}:pause")], _ignored)
+        self.client.tell([("refresh-client", "-A", f"{id}:pause")], ignored)
 
     def hear(self, said: Output | Notice) -> None:
         """Take in what the client is told. Before there is one to answer by, it can be nothing that is watched."""
@@ -374,46 +350,3 @@ class SessionWatch:
                 pane.resized(*there[id])
             else:
                 self._home.find_again(pane)
-
-    async def take_size(self, viewer: Viewer, pane: str, cols: int, rows: int) -> None:
-        """Give a window the size with which a pane of it has this one. Raises UsageError, Refused and Unanswered."""
-        if cols not in COLS or rows not in ROWS:
-            raise UsageError(f"No pane can be {cols}x{rows}: from {COLS[0]}x{ROWS[0]} to {COLS[-1]}x{ROWS[-1]}.")
-        sizes = "#{window_id} #{window_width} #{window_height} #{pane_width} #{pane_height}"
-        asked = [
-            ("display-message", "-p", "-t", pane, sizes),
-            ("show-options", "-wqv", "-t", pane, "window-size"),
-        ]
-        replies = await self.client.ask(asked)
-        if replies[-1].error or len(words := replies[0].lines[0].split(" ")) != 5 or not words[0]:
-            raise Refused("it is not there any more")
-        window, (width, height, pane_width, pane_height) = words[0], map(int, words[1:])
-        size = (str(cols + width - pane_width), str(rows + height - pane_height))
-        before = self._taken.get(window)
-        option = next(iter(replies[1].lines), None) or None
-        taken = before._replace(by=viewer) if before else _Taken(viewer, (width, height), option)
-        self._taken[window] = taken
-        (reply,) = await self.client.ask([("resize-window", "-t", window, "-x", size[0], "-y", size[1])])
-        if reply.error:
-            raise Refused(f"tmux says: {reply.error}")
-
-    def inherit(self, other: SessionWatch) -> None:
-        """Take over what the viewers of another have taken: its client may be gone, or will be."""
-        self._taken.update(other._taken)
-        other._taken = {}
-
-    def release_size(self, viewer: Viewer) -> None:
-        """Give the windows a viewer has taken the size of back to whoever else has a say in it."""
-        for window, taken in list(self._taken.items()):
-            if taken.by is viewer:
-                del self._taken[window]
-                width, height = map(str, taken.size)
-                setting = ("-u", "-t", window, "window-size")
-                if taken.option is not None:
-                    setting = ("-t", window, "window-size", taken.option)
-                giving = [("resize-window", "-t", window, "-x", width, "-y", height), ("set-option", "-w", *setting)]
-                self.client.tell(giving, _ignored)
-
-
-def _ignored(_: Sequence[Reply] | None) -> None:
-    """Whatever became of it: the pane may be gone, which is heard otherwise."""
