@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 from collections.abc import Awaitable, Callable
 
@@ -18,11 +19,14 @@ from perdure.api.caller import Scope
 from perdure.daemon.rounds import Rounds
 from perdure.model.config import ApiConfig
 from perdure.model.event import Event, EventKind
+from tests.acceptance.watching import Watching, begin, dispose
 from tests.conftest import PrivateHome
 from tests.integration.api_here import caller
+from tests.integration.api_served import ServedApi
 from tests.integration.sockets_here import Here, Talk, socket_here
 from tests.integration.viewers import eventually
 from tests.integration.watching_here import await_run
+from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer
 
 
@@ -295,3 +299,27 @@ def test_what_is_said_is_sent_at_once() -> None:
 
     assert asyncio.run(main())
     client.close()
+
+
+def test_a_daemon_that_is_killed_leaves_no_client_in_tmux(
+    tmux: TmuxServer, perdure: Perdure, private_home: PrivateHome
+) -> None:
+    tmux.run("new-session", "-d", "-s", "a", "-n", "w", "cat")
+
+    async def day(watcher: Watching) -> None:
+        served = ServedApi(perdure, private_home.state)
+        address, bearer = served.url.replace("http", "ws"), {"Authorization": f"Bearer {served.token}"}
+        async with connect(f"{address}/api/socket", additional_headers=bearer, proxy=None) as connection:
+            talk = Talk(connection)
+            (run,) = watcher.runs()
+            await talk.say(op="open", run=run.id)
+            await talk.told("screen", run=run.id)
+            assert tmux.show("#{session_attached}", "a") == "1"
+            os.kill(watcher.pid, signal.SIGKILL)
+            await eventually(lambda: tmux.show("#{session_attached}", "a") == "0", "the client ends with the daemon")
+
+    watcher = begin(perdure, "--port", "0")
+    try:
+        asyncio.run(day(watcher))
+    finally:
+        dispose(watcher)
