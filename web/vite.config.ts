@@ -1,7 +1,9 @@
 import { defineConfig } from "vitest/config";
+import { xtermWithoutInlineStyles } from "./xterm-without-inline-styles.ts";
 
 // Everything is served from one place on one machine: hashed names, no source maps, nothing from elsewhere.
 export default defineConfig({
+  plugins: [xtermWithoutInlineStyles],
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     outDir: "../src/perdure/web_dist",

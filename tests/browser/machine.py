@@ -59,9 +59,9 @@ class Machine:
         return self.tmux.run("capture-pane", "-p", "-t", session).decode()
 
     @contextmanager
-    def watched(self) -> Iterator[Watching]:
-        """Have it watched, at whatever port is free."""
-        with watching(self.perdure, "--port", "0") as watcher:
+    def watched(self, port: str = "0") -> Iterator[Watching]:
+        """Have it watched, at whatever port is free, or at a certain one."""
+        with watching(self.perdure, "--port", port) as watcher:
             self.watcher = watcher
             yield watcher
         self.watcher = None

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.looking import Dashboard
 from tests.browser.machine import Machine
+from tests.tmux_server import TmuxServer
 
 
 def test_a_newcomer_is_told_what_to_do_and_sees_their_first_agent_come(
@@ -20,3 +21,110 @@ def test_a_newcomer_is_told_what_to_do_and_sees_their_first_agent_come(
         machine.agent("roof")
         expect(page.locator(".idle li.run")).to_contain_text("roof")
         expect(page.get_by_role("heading", name="Nobody needs you")).to_be_visible()
+
+
+def test_an_agent_goes_busy_asks_is_answered_and_is_idle_again_without_a_reload(
+    machine: Machine, dashboard: Callable[..., Dashboard]
+) -> None:
+    machine.agent("deploy", think=1.5)
+    with machine.watched() as watcher:
+        watcher.await_state("deploy:0.0", "idle")
+        looking = dashboard()
+        page = looking.page
+        machine.tell("deploy", "get the release ready")
+        expect(page.locator(".busy li.run")).to_contain_text("deploy")
+        watcher.await_state("deploy:0.0", "attention(done)")
+        expect(page.locator(".needs li.run")).to_contain_text("done, unseen")
+        machine.tell("deploy", "run git push --tags")
+        expect(page.locator(".needs li.run")).to_contain_text("wants permission")
+        expect(page).to_have_title("(1) Runs · Perdure")
+        looking.open_run("deploy")
+        approval = page.locator(".approval")
+        expect(approval).to_contain_text("$ git push --tags")
+        approval.get_by_role("button", name="yes").click()
+        expect(approval).to_have_count(0)
+        watcher.await_state("deploy:0.0", "attention(done)")
+        page.get_by_role("button", name="I have seen it").click()
+        expect(page.locator(".pane-head .state")).to_have_text("idle")
+        expect(page.locator(".timeline")).to_contain_text("wants permission")
+        assert "number 2 of this conversation: run git push --tags" in machine.screen("deploy")
+
+
+def test_an_answer_to_what_is_no_longer_asked_is_not_sent(
+    machine: Machine, dashboard: Callable[..., Dashboard]
+) -> None:
+    machine.agent("deploy")
+    with machine.watched() as watcher:
+        watcher.await_state("deploy:0.0", "idle")
+        machine.tell("deploy", "run rm -rf build")
+        watcher.await_state("deploy:0.0", "attention(permission)")
+        looking = dashboard()
+        looking.open_run("deploy")
+        page = looking.page
+        button = page.locator(".approval").get_by_role("button", name="yes")
+        expect(button).to_be_visible()
+        # Between the look and the click, somebody at the terminal says no, and it asks for something worse. The page
+        # does not hear of it: it is kept from asking again.
+        page.route("**/prompt", lambda route: route.abort())
+        machine.tell("deploy", "n")
+        machine.tell("deploy", "run rm -rf /")
+        watcher.wait_for(lambda: "$ rm -rf /\n" in machine.screen("deploy"), "the other question")
+        button.click()
+        expect(page.locator(".approval [role=alert]")).to_be_visible()
+        assert "Noted" not in machine.screen("deploy")
+
+
+def test_runs_are_reached_by_keys_and_found_by_words(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    for name in ("alpha", "beta", "gamma"):
+        tmux.run("new-session", "-d", "-s", name, "-n", "w", "sleep 3600")
+    with machine.watched():
+        page = dashboard().page
+        rows = page.locator("li.run a")
+        expect(rows).to_have_count(3)
+        for key in ("j", "j", "j", "k"):
+            page.keyboard.press(key)
+        expect(rows.nth(1)).to_be_focused()
+        page.keyboard.press("/")
+        page.keyboard.type("gam")
+        expect(rows).to_have_count(1)
+        page.keyboard.press("Escape")
+        expect(rows).to_have_count(3)
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.keyboard.press("g")
+        page.keyboard.press("e")
+        expect(page.get_by_role("heading", name="Events", level=1)).to_be_visible()
+
+
+def test_what_strangers_say_is_text_and_reads_as_it_is(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    hostile = "<img src=x onerror=document.title='owned'>\u202eeman\u200b"
+    tmux.run("new-session", "-d", "-s", hostile, "-n", "w", "sleep 3600")
+    with machine.watched():
+        page = dashboard().page
+        shown = page.locator("li.run .name")
+        expect(shown).to_contain_text("<img src=x onerror")
+        expect(shown).to_contain_text("⟨U+202E⟩eman⟨U+200B⟩")
+        expect(page.locator("main img")).to_have_count(0)
+        expect(page).to_have_title("Runs · Perdure")
+
+
+def test_who_is_not_logged_in_is_told_how_and_sees_nothing(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    tmux.run("new-session", "-d", "-s", "secret", "-n", "w", "sleep 3600")
+    with machine.watched():
+        looking = dashboard()
+        page = looking.page
+        expect(page.locator("li.run")).to_have_count(1)
+        looking.go("settings")
+        page.get_by_role("button", name="Log out").click()
+        expect(page.get_by_role("heading", name="You are not logged in")).to_be_visible()
+        page.reload()
+        expect(page.get_by_text("perdure open")).to_be_visible()
+        expect(page.get_by_text("secret")).to_have_count(0)

@@ -40,7 +40,7 @@ bind([
 
 /** Whether keys that come from here are somebody's text. */
 export function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || target.closest("input, textarea, select, .xterm, dialog") !== null);
+  return target instanceof HTMLElement && (target.isContentEditable || target.closest("input, textarea, select, .xterm, dialog[open]") !== null);
 }
 
 let prefix = "";

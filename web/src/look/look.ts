@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 export type Look = "system" | "dark" | "light";
 
 const KEY = "perdure.look";
+const ALOUD = "perdure.aloud";
 
 function chosen(): Look {
   const look = document.documentElement.dataset.look;
@@ -16,11 +17,32 @@ export function choose(next: Look): void {
   look.value = next;
   if (next === "system") delete document.documentElement.dataset.look;
   else document.documentElement.dataset.look = next;
+  keep(KEY, next);
+}
+
+function keep(key: string, value: string): void {
   try {
-    localStorage.setItem(KEY, next);
+    localStorage.setItem(key, value);
   } catch {
     // Storage is turned off: it holds for as long as the page is open.
   }
 }
 
-export const isDark = (): boolean => look.value === "dark" || (look.value === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
+function kept(key: string): string | null {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Whether terminals are prepared for a screen reader. Not without being asked: it costs, and keyboards of phones that send
+ * whole words are not heard then.
+ */
+export const isReadAloud = signal(kept(ALOUD) === "yes");
+
+export function readAloud(wanted: boolean): void {
+  isReadAloud.value = wanted;
+  keep(ALOUD, wanted ? "yes" : "no");
+}

@@ -2,7 +2,7 @@ import { socket } from "../api/live";
 
 /** What phones have no keys for, by tmux's names. */
 const KEYS: [string, string, string][] = [
-  ["Escape", "Esc", "Escape"],
+  ["Escape", "Esc", "Esc"],
   ["Tab", "Tab", "Tab"],
   ["BTab", "⇤", "Shift Tab"],
   ["Up", "↑", "Up"],
@@ -12,8 +12,8 @@ const KEYS: [string, string, string][] = [
   ["Enter", "⏎", "Enter"],
   ["C-c", "^C", "Ctrl C"],
   ["C-d", "^D", "Ctrl D"],
-  ["PPage", "PgUp", "Page up"],
-  ["NPage", "PgDn", "Page down"],
+  ["PPage", "PgUp", "PgUp"],
+  ["NPage", "PgDn", "PgDn"],
 ];
 
 interface KeyBarProps {

@@ -171,7 +171,7 @@ function Live({ run }: { run: Run }) {
       <div class="row tools">
         {mayWrite() && <KeyBar run={run.id} onRefused={setNote} />}
         <span class="grow" />
-        <span class="soft number size">{size && `${size.cols}×${size.rows}`}</span>
+        <span class="soft number size">{size && `${size.cols}x${size.rows}`}</span>
         <button class="button" onClick={() => void earlier()}>
           Scrollback
         </button>

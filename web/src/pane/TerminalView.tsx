@@ -4,9 +4,9 @@ import "@xterm/xterm/css/xterm.css";
 import { useEffect, useRef } from "preact/hooks";
 import { socket } from "../api/live";
 import type { TerminalFrame, Typed } from "../api/socket";
+import { isReadAloud } from "../look/look";
 import { COLOURS } from "./colours";
 import { letterSize, redraw } from "./fitting";
-import { documentForTerminal } from "./styling";
 
 export interface TerminalHandle {
   focus: () => void;
@@ -39,13 +39,12 @@ export default function TerminalView(props: TerminalViewProps) {
     if (frame.current === null) return;
     return show(frame.current, latest);
   }, [props.run]);
-  return <div class="terminal" ref={frame} />;
+  return <div class="terminal-view" ref={frame} />;
 }
 
 function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () => void {
   const { run } = props.current;
   const terminal = new Terminal({
-    documentOverride: documentForTerminal(),
     allowProposedApi: false,
     convertEol: false,
     cursorBlink: false,
@@ -54,7 +53,7 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
     fontSize: USUAL,
     // The size is the pane's, not ours: lines must not be laid out anew.
     reflowCursorLine: false,
-    screenReaderMode: true,
+    screenReaderMode: isReadAloud.value,
     scrollback: 10_000,
     theme: COLOURS,
     linkHandler: { activate: () => undefined },
@@ -81,13 +80,13 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
     adapt();
     props.current.onSize(cols, rows);
   };
-  const draw = (): void => {
+  const draw = (done?: () => void): void => {
     if (last === null) return;
     terminal.reset();
     resize(last.cols, last.rows);
     if (last.alternate) terminal.write("\u001b[?1049h");
     else if (earlier) terminal.write(`${earlier.replace(/\r?\n/g, "\r\n")}${"\r\n".repeat(last.rows)}\u001b[H`);
-    terminal.write(redraw(last.text, last.cursor));
+    terminal.write(redraw(last.text, last.cursor), done);
   };
   const take = (message: TerminalFrame): void => {
     if (message.type === "screen") {
@@ -141,8 +140,7 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
     },
     showEarlier: (text) => {
       earlier = text;
-      draw();
-      terminal.scrollToLine(0);
+      draw(() => terminal.scrollToTop());
     },
   });
   return () => {

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { ask, isKnown, sentence } from "../api/ask";
 import { mayWrite, me, now } from "../api/live";
-import { choose, look, type Look } from "../look/look";
+import { choose, isReadAloud, look, readAloud, type Look } from "../look/look";
 import { useAnswer } from "../shell/loading";
 import { Trouble } from "../shell/Trouble";
 import { Said } from "../text/Said";
@@ -56,6 +56,10 @@ function ThisBrowser() {
             </button>
           ))}
         </div>
+        <label class="tick">
+          <input type="checkbox" checked={isReadAloud.value} onChange={(event) => readAloud(event.currentTarget.checked)} />
+          <span>Let a screen reader read terminals aloud</span>
+        </label>
         {me.value && (
           <dl class="facts">
             <dt>Logged in as</dt>

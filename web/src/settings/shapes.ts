@@ -36,7 +36,7 @@ export const KEEPING: NumberField[] = [
 
 export const RESTORING: NumberField[] = [
   { table: "restore", name: "max_parallel", label: "Agents starting at once", unit: "at most", least: 1, most: 64 },
-  { table: "restore", name: "memory_pressure", label: "Start none while memory waits", unit: "% of the time", least: 0, most: 100 },
+  { table: "restore", name: "memory_pressure", label: "Hold agents back while memory is short", unit: "% stalled", least: 0, most: 100 },
   { table: "restore", name: "verify_seconds", label: "Time to be verified", unit: "seconds", least: 1, most: 3600 },
 ];
 

@@ -48,11 +48,16 @@ export function App() {
         </a>
         <nav class="tabs" aria-label="Screens">
           {TABS.map(([each, name, short]) => (
-            <a key={each} href={addressOf(each)} aria-current={each === screen ? "page" : undefined} aria-label={each === "runs" && waiting > 0 ? `${name}, ${waiting} need you` : name}>
+            <a key={each} href={addressOf(each)} aria-current={each === screen ? "page" : undefined}>
               <TabIcon screen={each} />
               <span class="wide">{name}</span>
-              <span class="short" aria-hidden="true">{short}</span>
-              {each === "runs" && waiting > 0 && <span class="badge">{waiting}</span>}
+              <span class="short">{short}</span>
+              {each === "runs" && waiting > 0 && (
+                <span class="badge">
+                  {waiting}
+                  <span class="unseen"> need you</span>
+                </span>
+              )}
             </a>
           ))}
         </nav>

@@ -1,0 +1,57 @@
+"""The time machine: a server is killed, and brought back with a click."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from tests.browser.looking import Dashboard
+from tests.browser.machine import Machine
+from tests.tmux_server import TmuxServer
+
+
+def test_a_killed_server_is_brought_back_and_its_conversations_verified(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    for name in ("roof", "cellar"):
+        machine.agent(name, f"plan the {name}")
+    machine.agents.await_running(2, 4)
+    conversations = set(machine.agents.running())
+    with machine.watched() as watcher:
+        for name in ("roof", "cellar"):
+            watcher.await_state(f"{name}:0.0", "idle", "attention(done)")
+        machine.perdure.ok("save")
+        looking = dashboard()
+        page = looking.page
+        expect(page.locator("li.run")).to_have_count(2)
+        tmux.kill9()
+        expect(page.get_by_role("heading", name="Nothing runs yet")).to_be_visible()
+        page.get_by_role("link", name="Bring it back").click()
+        page.get_by_role("button", name="Show what would be done").click()
+        expect(page.locator(".restoring")).to_contain_text("2 panes would be brought back")
+        expect(page.locator(".steps li")).to_have_count(2)
+        assert not tmux.alive
+        page.get_by_role("button", name="Restore 2 panes").click()
+        expect(page.locator(".restoring")).to_contain_text("Back: 2 of 2 panes, 2 conversations verified")
+        assert set(machine.agents.running()) == conversations
+        looking.go("")
+        expect(page.locator("li.run")).to_have_count(2)
+
+
+def test_what_changed_between_two_moments_is_shown(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    tmux.run("new-session", "-d", "-s", "one", "-n", "w", "sleep 3600")
+    with machine.watched() as watcher:
+        watcher.await_run("one:0.0")
+        machine.perdure.ok("save")
+        tmux.run("new-session", "-d", "-s", "two", "-n", "w", "sleep 3600")
+        watcher.await_run("two:0.0")
+        machine.perdure.ok("save")
+        looking = dashboard()
+        looking.go("time-machine")
+        page = looking.page
+        expect(page.locator(".mark").first).to_be_visible()
+        page.locator(".snapshots a").first.click()
+        expect(page.locator(".changes")).to_contain_text("session two")

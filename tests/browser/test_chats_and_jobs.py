@@ -1,0 +1,80 @@
+"""Chats are found by what was said; a job is followed as it prints."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from tests.browser.looking import Dashboard
+from tests.browser.machine import Machine
+
+
+def test_a_chat_is_found_by_its_words_read_and_renamed(machine: Machine, dashboard: Callable[..., Dashboard]) -> None:
+    with machine.watched():
+        machine.chat("Ann", "Can you plan the roof?", "With <b>tiles</b> over a membrane.", title="The roof")
+        machine.chat("Ben", "Is the release out?", "Not yet.")
+        looking = dashboard()
+        looking.go("chats")
+        page = looking.page
+        expect(page.locator(".list li")).to_have_count(2)
+        page.get_by_role("searchbox").fill("membrane")
+        found = page.locator("ul[aria-label='What was found'] li")
+        expect(found).to_have_count(1)
+        expect(found.locator("mark")).to_have_text("membrane")
+        found.locator("a").click()
+        expect(page.locator(".turn")).to_have_count(2)
+        expect(page.locator(".turn").nth(1)).to_contain_text("With <b>tiles</b> over a membrane.")
+        page.get_by_role("button", name="Rename").click()
+        page.get_by_label("Title").fill("A roof over it all")
+        page.get_by_role("button", name="Keep").click()
+        expect(page.locator(".transcript h2")).to_have_text("A roof over it all")
+        # Somebody says something while it is read.
+        machine.chat("Ann", "And slate?", "Too heavy.")
+        expect(page.locator(".turn").last).to_contain_text("Too heavy.")
+
+
+def test_a_job_is_started_followed_told_something_and_seen_to_end(
+    machine: Machine, dashboard: Callable[..., Dashboard]
+) -> None:
+    with machine.watched():
+        looking = dashboard()
+        looking.go("jobs")
+        page = looking.page
+        page.get_by_label("A command for your shell").fill(
+            "echo begun; read answer; echo heard $answer; echo oh >&2; exit 3"
+        )
+        page.get_by_role("button", name="Run").click()
+        output = page.locator(".job .output")
+        expect(output).to_contain_text("begun")
+        expect(page.locator(".job .state")).to_have_text("running")
+        page.get_by_label("A line for its input").fill("yes")
+        page.get_by_role("button", name="Send").click()
+        expect(output).to_contain_text("heard yes")
+        expect(output.locator(".stderr")).to_contain_text("oh")
+        expect(page.locator(".job .state")).to_have_text("failed (3)")
+        expect(page.locator(".list li .state")).to_have_text("failed (3)")
+
+
+def test_settings_that_are_safe_are_changed_in_the_file(machine: Machine, dashboard: Callable[..., Dashboard]) -> None:
+    with machine.watched():
+        looking = dashboard()
+        looking.go("settings")
+        page = looking.page
+        page.get_by_label("Agents starting at once").fill("7")
+        page.get_by_label("Bring a server that died back at once").check()
+        page.get_by_role("button", name="Keep these settings").click()
+        expect(page.get_by_label("Agents starting at once")).to_have_value("7")
+        path = os.path.join(machine.home.home, ".config", "perdure", "config.toml")
+        expect(page.get_by_role("alert")).to_have_count(0)
+        page.get_by_role("button", name="Read again").click()
+        expect(page.get_by_label("Bring a server that died back at once")).to_be_checked()
+        with open(path) as file:
+            kept = file.read()
+        assert "max_parallel = 7" in kept
+        assert "restore = true" in kept
+        page.get_by_role("button", name="Dark", exact=True).click()
+        assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+        page.reload()
+        assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"

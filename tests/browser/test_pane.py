@@ -1,0 +1,112 @@
+"""A pane: its terminal is live in both directions, and says when it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.looking import Dashboard
+from tests.browser.machine import Machine
+from tests.tmux_server import TmuxServer
+
+
+def _size(tmux: TmuxServer, target: str) -> str:
+    return tmux.show("#{pane_width}x#{pane_height}", target)
+
+
+def _rows(page: Page) -> str:
+    return page.locator(".xterm-rows").inner_text()
+
+
+def test_what_is_typed_in_the_browser_arrives_in_tmux_and_what_comes_of_it_is_shown(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    tmux.run("new-session", "-d", "-x", "90", "-y", "20", "-s", "work", "-n", "w", "PS1='> ' sh")
+    with machine.watched() as watcher:
+        watcher.await_run("work:0.0")
+        looking = dashboard()
+        looking.open_run("work")
+        page = looking.page
+        expect(page.locator(".size")).to_have_text("90x20")
+        page.locator(".terminal-view").click()
+        page.keyboard.type("echo $((6*7)) ü")
+        page.keyboard.press("Enter")
+        expect(page.locator(".xterm-rows")).to_contain_text("42 ü")
+        watcher.wait_for(lambda: "42 ü" in machine.screen("work"), "the answer in tmux")
+        # Keys for a finger, the arrow that brings the last command back, a colour that is no name.
+        page.get_by_role("button", name="Up", exact=True).click()
+        page.get_by_role("button", name="Enter", exact=True).click()
+        watcher.wait_for(lambda: machine.screen("work").count("42 ü") in (1, 2), "that it was pressed")
+        page.keyboard.type("printf '\\033[38;2;10;200;30mgreen\\033[0m\\n'")
+        page.keyboard.press("Enter")
+        green = page.locator(".xterm-rows span", has_text="green").last
+        expect(green).to_have_css("color", "rgb(10, 200, 30)")
+        # Looking has changed nothing for whoever is at the terminal.
+        assert _size(tmux, "work") == "90x20"
+
+
+def test_a_viewer_takes_the_size_only_when_told_to_and_gives_it_back(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    tmux.run("new-session", "-d", "-x", "90", "-y", "20", "-s", "work", "-n", "w", "sleep 3600")
+    with machine.watched() as watcher:
+        watcher.await_run("work:0.0")
+        looking = dashboard(phone=True)
+        looking.open_run("work")
+        page = looking.page
+        expect(page.locator(".size")).to_have_text("90x20")
+        page.get_by_role("button", name="Take size").click()
+        watcher.wait_for(lambda: _size(tmux, "work") != "90x20", "another size")
+        cols, rows = _size(tmux, "work").split("x")
+        assert int(cols) < 60
+        expect(page.locator(".size")).to_have_text(f"{cols}x{rows}")
+        page.get_by_role("link", name="All runs").click()
+        watcher.wait_for(lambda: _size(tmux, "work") == "90x20", "its own size again")
+
+
+def test_what_scrolled_away_is_fetched_when_asked_for(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    tmux.run("new-session", "-d", "-x", "80", "-y", "10", "-s", "work", "-n", "w", "seq 1001 1200; exec sleep 3600")
+    with machine.watched() as watcher:
+        watcher.wait_for(lambda: "1200" in machine.screen("work"), "the numbers")
+        looking = dashboard()
+        looking.open_run("work")
+        page = looking.page
+        expect(page.locator(".xterm-rows")).to_contain_text("1200")
+        assert "1001" not in _rows(page)
+        page.get_by_role("button", name="Scrollback").click()
+        expect(page.locator(".xterm-rows")).to_contain_text("1001")
+
+
+def test_a_text_is_delivered_and_its_delivery_is_told(machine: Machine, dashboard: Callable[..., Dashboard]) -> None:
+    machine.agent("roof")
+    with machine.watched() as watcher:
+        watcher.await_state("roof:0.0", "idle")
+        looking = dashboard()
+        looking.open_run("roof")
+        page = looking.page
+        page.get_by_label("Tell it something").fill("plan the roof")
+        page.keyboard.press("Enter")
+        expect(page.locator(".said")).to_contain_text("It heard you")
+        expect(page.locator(".xterm-rows")).to_contain_text("Noted as number 1 of this conversation: plan the roof")
+        page.get_by_role("button", name="How is that known?").click()
+        expect(page.locator(".because")).to_contain_text("registry")
+
+
+def test_the_page_goes_on_by_itself_when_the_daemon_was_restarted(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w", "PS1='> ' sh")
+    with machine.watched() as watcher:
+        watcher.await_run("work:0.0")
+        looking = dashboard()
+        port = looking.page.url.split(":")[-1].strip("/")
+    expect(looking.page.locator(".link.lost")).to_be_visible()
+    looking.complaints.clear()  # that nobody answered
+    with machine.watched(port=port):
+        expect(looking.page.locator(".link.live")).to_be_visible()
+        tmux.run("new-session", "-d", "-s", "later", "-n", "w", "sleep 3600")
+        expect(looking.page.locator("li.run")).to_have_count(2)
+    looking.complaints.clear()
