@@ -44,7 +44,7 @@ async def log_in(world: World, request: Request[Any, Any, Any], once: Once = "")
         raise world.keys.refusal(
             peer_of(request.scope), "This link was followed already, or is too old; `perdure open` makes another."
         )
-    secret = await world.do(lambda: world.keys.log_in(caller))
+    secret = await world.briefly(lambda: world.keys.log_in(caller))
     world.logs.audit(caller, "log in", "browser")
     response = Redirect("/", status_code=303)
     response.set_cookie(
@@ -64,7 +64,7 @@ async def log_out(world: World, caller: Who, request: Asked) -> None:
     """End this browser's session; a program's token stays what it is."""
     secret = cookie_of(approach_of(dict(request.scope)), world.keys.cookie)
     if secret is not None:
-        await world.do(lambda: world.keys.log_out(secret))
+        await world.briefly(lambda: world.keys.log_out(secret))
         world.logs.audit(caller, "log out", "browser")
 
 

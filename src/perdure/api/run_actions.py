@@ -12,7 +12,7 @@ from litestar import delete, get, post
 from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta, Struct, structs
 
-from perdure.agents import Roster, roster
+from perdure.agents import roster
 from perdure.api.asking import Id, Who, World
 from perdure.api.caller import Caller
 from perdure.api.errors import ScreenChanged
@@ -21,20 +21,19 @@ from perdure.api.panes import recipient_of, run_with_pane, spot_of
 from perdure.api.run_rows import RunRow
 from perdure.api.world import ApiWorld
 from perdure.daemon import protocol
-from perdure.errors import NotFound, PerdureError, Refused, StoreUnusable, UsageError
+from perdure.errors import PerdureError, Refused, StoreUnusable, UsageError
 from perdure.host.clock import pause
 from perdure.host.directories import is_directory
 from perdure.host.users import user_by_uid
 from perdure.live.alone import alone
 from perdure.live.deliver import Delivery, Result, deliver
-from perdure.live.launch import Readiness, launch, request
+from perdure.live.launch import Readiness, agent_called, launch, request
 from perdure.live.prompts import is_same, prompt_on
 from perdure.live.typed import Message, message
 from perdure.live.until import words_of
 from perdure.model.masked import without_keys
 from perdure.model.run import Run
 from perdure.model.user import User
-from perdure.ports import AgentAdapter
 from perdure.tmux.act import end
 from perdure.tmux.shown import read_shown
 from perdure.tmux.sockets import canonical, socket_dir
@@ -206,7 +205,7 @@ async def begin(world: World, caller: Who, data: JSONBody[NewRun]) -> Started:
     cwd = data.cwd or user.home
     if not os.path.isabs(cwd) or not await world.do(lambda: is_directory(cwd)):
         raise UsageError(f"{cwd} is no directory that can be entered; it has to be absolute.")
-    agent = _agent(data.agent, known)
+    agent = agent_called(data.agent, known)
     asked = request(data.name, cwd, agent=agent, argv=tuple(data.argv), prompt=data.prompt)
     socket = canonical(data.socket or os.path.join(socket_dir(_environ(world, user), user.uid), "default"))
     is_mine = user.uid == world.ground.me.uid
@@ -311,17 +310,6 @@ def _user_of(world: ApiWorld, caller: Caller) -> User:
 
 def _environ(world: ApiWorld, user: User) -> dict[str, str]:
     return dict(world.ground.environ) if user.uid == world.ground.me.uid else {}
-
-
-def _agent(name: str | None, known: Roster) -> AgentAdapter | None:
-    if name is None:
-        return None
-    found = known.called({name}).get(name)
-    if found is None:
-        raise NotFound(
-            f"There is no agent called {name!r}; there are {', '.join(each.name for each in known.everyone())}."
-        )
-    return found
 
 
 ROUTES = (tell, answer, wait, seen, begin, let_go)

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from perdure.api.aside import Aside
 from perdure.api.caller import Caller
 from perdure.api.keys import Keys
 from perdure.api.logs import Logs
@@ -85,7 +86,7 @@ class ApiWorld:
         #: Whoever watches a pane.
         self.terminals = Terminals(lambda: self.config.api.attach)
         self._readers = ThreadPoolExecutor(max_workers=READERS, thread_name_prefix="api-read")
-        self._doers = ThreadPoolExecutor(max_workers=DOERS, thread_name_prefix="api-do")
+        self._doers = Aside(DOERS)
         self._commands = asyncio.Semaphore(COMMANDS)
         self._opening = Lock()
         self._store: Store | None = None
@@ -140,7 +141,11 @@ class ApiWorld:
 
     async def do(self, work: Callable[[], T]) -> T:
         """Run something that takes its time, in a thread. It goes on when nobody waits for it any more."""
-        return await asyncio.get_running_loop().run_in_executor(self._doers, work)
+        return await self._doers.run(work)
+
+    async def briefly(self, work: Callable[[], T]) -> T:
+        """Run something that only has to do with our own files, in a thread; nothing that takes its time stands before it."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, work)
 
     async def command(self, *words: str) -> Ran:
         """Run a command of the program itself, as our own user, in a process of its own; cancelled, it is ended."""
@@ -180,8 +185,7 @@ class ApiWorld:
     def close(self) -> None:
         """Let go of threads and store; what is still at work is not waited for."""
         self.restores.close()
-        for pool in (self._readers, self._doers):
-            pool.shutdown(wait=False, cancel_futures=True)
+        self._readers.shutdown(wait=False, cancel_futures=True)
         if self._store is not None:
             self._store.close()
         self.logs.close()

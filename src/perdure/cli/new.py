@@ -7,17 +7,16 @@ import os
 
 import msgspec
 
-from perdure.agents import Roster, roster
+from perdure.agents import roster
 from perdure.cli._setup import Setup, path_argument, with_setup
 from perdure.cli.render import print_json
 from perdure.cli.send import print_outcome, seconds
-from perdure.errors import NotFound, UsageError
+from perdure.errors import UsageError
 from perdure.host.clock import now, pause
 from perdure.host.directories import is_directory
-from perdure.live.launch import Launched, Readiness, launch, request
+from perdure.live.launch import Launched, Readiness, agent_called, launch, request
 from perdure.model.masked import without_keys
 from perdure.model.text import decode
-from perdure.ports import AgentAdapter
 from perdure.tmux.sockets import canonical, socket_dir
 
 #: What comes behind `--` is the command, word for word.
@@ -52,7 +51,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     asked = request(
         args.name,
         decode(os.fsencode(cwd)),
-        agent=_agent(args.agent, known),
+        agent=agent_called(args.agent, known),
         argv=argv,
         prompt=decode(os.fsencode(args.prompt)),
     )
@@ -78,16 +77,6 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
 
 run = with_setup(_run)
-
-
-def _agent(name: str | None, known: Roster) -> AgentAdapter | None:
-    if name is None:
-        return None
-    found = known.called({name}).get(name)
-    if found is None:
-        names = ", ".join(adapter.name for adapter in known.everyone())
-        raise NotFound(f"There is no agent called {name!r}; there are {names}.")
-    return found
 
 
 def _tell(launched: Launched, socket: str, *, as_json: bool) -> None:

@@ -16,7 +16,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from perdure.agents import Roster, agent_of
-from perdure.errors import UsageError
+from perdure.errors import NotFound, UsageError
 from perdure.host.clock import ticking
 from perdure.host.directories import make_for
 from perdure.host.processes import read_processes
@@ -140,6 +140,17 @@ def request(
         agent=agent,
         prompt="" if asked else prompt,
     )
+
+
+def agent_called(name: str | None, known: Roster) -> AgentAdapter | None:
+    """Return the agent of that name, None without a name. Raises `NotFound`."""
+    if name is None:
+        return None
+    found = known.called({name}).get(name)
+    if found is None:
+        names = ", ".join(adapter.name for adapter in known.everyone())
+        raise NotFound(f"There is no agent called {name!r}; there are {names}.")
+    return found
 
 
 def judge(asked: Request, look: Look, *, was_started: bool) -> Verdict | None:
