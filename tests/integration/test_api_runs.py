@@ -83,6 +83,9 @@ def test_the_description_of_all_routes_is_openapi_3_1_and_names_every_failure() 
             assert {"/api/runs", "/api/runs/{id}/answer", "/api/snapshots", "/metrics", "/health"} <= set(
                 schema["paths"]
             )
+            assert schema["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+            assert schema["security"] == [{"token": []}]
+            assert schema["paths"]["/health"]["get"]["security"] == [{}]
             for path, operations in schema["paths"].items():
                 for method, operation in operations.items():
                     said = operation["responses"]

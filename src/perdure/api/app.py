@@ -9,6 +9,7 @@ from litestar import Litestar, Request
 from litestar.di import Provide
 from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ControllerRouterHandler
 
 from perdure import __version__
@@ -54,6 +55,12 @@ def build_app(world: ApiWorld, *, routes: Sequence[ControllerRouterHandler] = RO
             path="/schema",
             render_plugins=[JsonRenderPlugin()],
             use_handler_docstrings=True,
+            components=Components(
+                security_schemes={
+                    "token": SecurityScheme(type="http", scheme="bearer", description="See `perdure token new`.")
+                }
+            ),
+            security=[{"token": []}],
         ),
         request_max_body_size=LARGEST_BODY,
         logging_config=None,

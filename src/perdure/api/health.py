@@ -15,7 +15,7 @@ class Health(Struct, frozen=True, kw_only=True):
     version: str
 
 
-@get("/health", sync_to_thread=False)
+@get("/health", sync_to_thread=False, security=[{}])
 def health() -> Health:
     """Tell that the daemon is there."""
     return Health(status="ok", version=__version__)
