@@ -205,12 +205,16 @@ class Attached:
         had_begun = self._heard.has_begun
         self._heard.feed(data)
         items, self._heard.items = self._heard.items, []
+        if self._heard.is_confused:
+            # A text has imitated tmux, and none of this can be trusted.
+            self._process.kill()
+            return
         for item in items:
             if isinstance(item, Reply):
                 self._answer(item)
             elif not self._is_leaving:
                 self._hear(item)
-        if self._heard.is_confused or self._is_confused:
+        if self._is_confused:
             self._process.kill()
         elif not had_begun:
             self._write()
