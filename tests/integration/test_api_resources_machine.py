@@ -16,7 +16,7 @@ from tests.integration.api_here import api_here, caller
 from tests.integration.test_api_resources_snapshots import OTHER
 from tests.integration.watching_here import await_run
 from tests.perdure_cli import Perdure
-from tests.tmux_server import TmuxServer
+from tests.tmux_server import PATIENCE, TmuxServer
 
 CONFIG = """\
 # mine
@@ -100,16 +100,18 @@ def test_conversations_and_where_they_live(private_home: PrivateHome, tmux: Tmux
                     (host,) = (await theirs.get("/api/hosts")).json()["items"]
                     assert host["users"] == []
                 await await_run(api.world.daemon, "work:0.0", lambda run: run.theme == repository)
-                while not (host := (await client.get("/api/hosts")).json()["items"][0])["themes"]:
-                    await asyncio.sleep(0.02)
+                async with asyncio.timeout(PATIENCE):
+                    while not (host := (await client.get("/api/hosts")).json()["items"][0])["themes"]:
+                        await asyncio.sleep(0.02)
                 assert [(theme["root"], theme["generated"]) for theme in host["themes"]] == [(repository, True)]
                 (user,) = host["users"]
                 (server,) = user["servers"]
                 assert (server["alive"], server["panes"], server["agents"]) == (True, 1, 1)
                 assert server["key"] == run.server.key
                 tmux.kill9()
-                while (await client.get("/api/conversations", params={"live": "false"})).json()["items"] == []:
-                    await asyncio.sleep(0.02)
+                async with asyncio.timeout(PATIENCE):
+                    while (await client.get("/api/conversations", params={"live": "false"})).json()["items"] == []:
+                        await asyncio.sleep(0.02)
                 (host,) = (await client.get("/api/hosts")).json()["items"]
                 assert host["users"][0]["servers"][0]["alive"] is False
                 assert host["users"][0]["servers"][0]["snapshot"] is not None
