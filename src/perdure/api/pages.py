@@ -17,11 +17,12 @@ DIST = os.path.join(os.path.dirname(perdure.__file__), "web_dist")
 #: The addresses of its screens: every one is the same page, which reads off its address what to show.
 SCREENS = ("runs", "time-machine", "chats", "jobs", "events", "settings")
 
+#: What each kind of file is told as; that texts are UTF-8 is added to it.
 _KINDS = {
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript",
+    ".css": "text/css",
     ".svg": "image/svg+xml",
-    ".html": "text/html; charset=utf-8",
+    ".html": "text/html",
     ".woff2": "font/woff2",
     ".png": "image/png",
 }
