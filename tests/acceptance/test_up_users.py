@@ -145,6 +145,9 @@ def test_everybody_sees_theirs_over_http(machine: Machine, tmux: TmuxServer) -> 
             assert told["result"] == "delivered", told
             made = hers.post("/api/runs", json={"name": "more", "socket": ann.socket}).json()
             assert made["result"] == "ready", made
+            for place in (bob.socket, tmux.socket, f"{machine.places.root}/new.sock"):
+                other = hers.post("/api/runs", json={"name": "theirs", "socket": place})
+                assert (other.status_code, other.json()["code"]) == (403, "REFUSED")
         link = machine.ok("open", "--print", "--user", "bob").out.strip()
         with httpx.Client(base_url=url, timeout=PATIENCE) as his:
             assert his.get(link).status_code == 303

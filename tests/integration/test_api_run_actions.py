@@ -154,6 +154,10 @@ def test_a_run_is_started_explained_and_ended_and_can_be_brought_back(
         assert (taken.status_code, taken.json()["code"]) == (409, "NAME_TAKEN")
         wrong = await client.post("/api/runs", json={"cwd": "relative"})
         assert (wrong.status_code, wrong.json()["code"]) == (400, "USAGE_ERROR")
+        for place in ("relative.sock", f"{private_home.root}/nowhere/deep/x.sock"):
+            nowhere = await client.post("/api/runs", json={"cwd": private_home.home, "socket": place})
+            assert (nowhere.status_code, nowhere.json()["code"]) == (400, "USAGE_ERROR")
+        assert not os.path.exists(f"{private_home.root}/nowhere")
         nobody = await client.post("/api/runs", json={"agent": "nobody", "cwd": private_home.home})
         assert nobody.status_code == 404
         run = await await_run(api.world.daemon, "fresh:0.0")
@@ -173,7 +177,11 @@ def test_a_run_is_started_explained_and_ended_and_can_be_brought_back(
 
     with_api(go)
     assert tmux.run("list-sessions", "-F", "#{session_name}") == b"other\n"
-    assert [each["action"] for each in audited(private_home)] == ["new", "kill"]
+    assert [(each["action"], each["result"]) for each in audited(private_home)] == [
+        ("new", "ready"),
+        ("new", "failed: NameTaken"),
+        ("kill", "killed"),
+    ]
 
 
 def test_a_run_that_is_let_go_of_lives_on(tmux: TmuxServer) -> None:

@@ -100,7 +100,10 @@ def check_origin(approach: Approach, *, is_needed: bool) -> None:
 def check_body(approach: Approach) -> None:
     """Raises `TooLarge` for a body that says so itself; one that does not is counted as it is read."""
     length = approach.one("content-length")
-    if length is not None and not (length.isascii() and length.isdigit() and int(length) <= LARGEST_BODY):
+    if length is None:
+        return
+    # Not every number of digits can be made a number.
+    if not (length.isascii() and length.isdigit() and len(length) <= 12 and int(length) <= LARGEST_BODY):
         raise TooLarge(f"A body may have {LARGEST_BODY} bytes.")
 
 
@@ -133,8 +136,8 @@ def _of_websocket(approach: Approach, keys: KnowsWho) -> Caller:
         found = keys.who(bearer)
         caller = found[0] if found is not None and found[1] is Kind.TOKEN else None
     else:
-        tickets = parse_qs(approach.query.decode("ascii", "replace"), max_num_fields=10).get("ticket", [])
-        caller = keys.use_ticket(tickets[0]) if len(tickets) == 1 else None
+        ticket = ticket_of(approach)
+        caller = None if ticket is None else keys.use_ticket(ticket)
     if caller is None:
         raise Unauthorized
     return caller
@@ -158,6 +161,15 @@ def bearer_of(approach: Approach) -> str | None:
         return None
     scheme, _, token = said.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def ticket_of(approach: Approach) -> str | None:
+    """Return the ticket of whoever wants a WebSocket, None when there is none, or more than one."""
+    try:
+        found = parse_qs(approach.query.decode("ascii", "replace"), max_num_fields=10).get("ticket", [])
+    except ValueError:
+        return None
+    return found[0] if len(found) == 1 else None
 
 
 def cookie_of(approach: Approach, name: str) -> str | None:

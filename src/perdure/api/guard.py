@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from perdure.api.keys import Keys
 from perdure.api.lasting import Lasting
 from perdure.api.logs import Logs
 from perdure.api.replies import encoded
-from perdure.errors import PerdureError
+from perdure.errors import NoDaemon, PerdureError
 
 #: What a page of ours may do: nothing but what comes from here, and nothing written into it.
 POLICY = "; ".join(
@@ -78,7 +79,12 @@ class Guard:
             finally:
                 lasting.close()
             return
-        await self._app(scope, receive, seen.watching(send))
+        try:
+            await self._app(scope, receive, seen.watching(send))
+        except asyncio.CancelledError:
+            # The daemon ends, and has waited for long enough. What was begun may still be done.
+            if not seen.is_answered:
+                await self._refuse(NoDaemon("The daemon ends."), approach, seen, receive, seen.watching(send))
 
     async def _refuse(self, error: PerdureError, approach: Approach, seen: _Seen, receive: Receive, send: Send) -> None:
         more: dict[str, str] = {}
@@ -104,6 +110,8 @@ class _Seen:
     def __init__(self, logs: Logs, approach: Approach, peer: str, ticking: Callable[[], float]) -> None:
         self.peer = peer
         self.caller: Caller | None = None
+        #: Whether an answer was begun.
+        self.is_answered = False
         self._logs = logs
         self._approach = approach
         self._ticking = ticking
@@ -125,6 +133,7 @@ class _Seen:
         return watched
 
     def _write(self, status: int) -> None:
+        self.is_answered = True
         caller = self.caller
         self._logs.access(
             peer=self.peer,

@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from threading import BoundedSemaphore
 from typing import Any
@@ -82,6 +82,18 @@ class Logs:
         """Write down that somebody did something. Never waits."""
         who = {"user": caller.user, "uid": caller.uid, "token": caller.token}
         self._write(self._audit, {**who, "action": action, "target": target, **facts})
+
+    @contextmanager
+    def auditing(self, caller: Caller, action: str, target: str, **facts: object) -> Iterator[dict[str, object]]:
+        """Write down what somebody does in the block, however that ends; what came of it is put into what is given."""
+        came: dict[str, object] = {"result": "not known"}
+        try:
+            yield came
+        except Exception as error:
+            came["result"] = f"failed: {type(error).__name__}"
+            raise
+        finally:
+            self.audit(caller, action, target, **facts, **came)
 
     def close(self) -> None:
         """Write what is still to be written, and end."""

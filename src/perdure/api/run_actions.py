@@ -149,8 +149,9 @@ async def tell(world: World, caller: Who, id: Id, data: JSONBody[Input]) -> Deli
     run = await run_with_pane(world, id, caller)
     told = message(data.text, data.keys, enter=data.enter, anyway=data.anyway)
     at = world.now()
-    delivery = await _deliver(world, run, told, data.timeout)
-    world.logs.audit(caller, "send", run.id, text=told.text, keys=" ".join(told.keys), result=delivery.result.value)
+    with world.logs.auditing(caller, "send", run.id, text=told.text, keys=" ".join(told.keys)) as came:
+        delivery = await _deliver(world, run, told, data.timeout)
+        came["result"] = delivery.result.value
     if told.text and told.enter and delivery.result is not Result.REFUSED:
         await _note(world, caller, run, delivery, at)
     return _delivered(run, delivery)
@@ -175,8 +176,9 @@ async def answer(world: World, caller: Who, id: Id, data: JSONBody[Answer]) -> D
         return "it asks something else by now"
 
     told = message("", asked.keys_for(data.choice))
-    delivery = await _deliver(world, run, told, data.timeout, unless)
-    world.logs.audit(caller, "answer", run.id, prompt=data.prompt, choice=data.choice, result=delivery.result.value)
+    with world.logs.auditing(caller, "answer", run.id, prompt=data.prompt, choice=data.choice) as came:
+        delivery = await _deliver(world, run, told, data.timeout, unless)
+        came["result"] = delivery.result.value
     if changed:
         raise ScreenChanged
     return _delivered(run, delivery)
@@ -202,34 +204,30 @@ async def begin(world: World, caller: Who, data: JSONBody[NewRun]) -> Started:
     """Start an agent, a command or a shell in a session of its own, and say when it is ready."""
     user = _user_of(world, caller)
     known = roster(world.config.agents)
-    cwd = data.cwd or user.home
-    if not os.path.isabs(cwd) or not await world.do(lambda: is_directory(cwd)):
-        raise UsageError(f"{cwd} is no directory that can be entered; it has to be absolute.")
+    cwd, socket = await world.do(lambda: _where(world, data, user))
     agent = agent_called(data.agent, known)
     asked = request(data.name, cwd, agent=agent, argv=tuple(data.argv), prompt=data.prompt)
-    socket = canonical(data.socket or os.path.join(socket_dir(_environ(world, user), user.uid), "default"))
     is_mine = user.uid == world.ground.me.uid
-    launched = await world.do(
-        lambda: launch(
-            asked,
-            socket=socket,
-            owner=user,
-            known=known,
-            view=world.around.view_of(user) if is_mine else None,
-            environ=world.ground.environ_of(user),
-            # What the daemon finds in its environment is not what a person has in their terminal.
-            inherits=False,
-            now=world.now,
-            pause=pause,
-            timeout=data.timeout,
-            patience=world.config.tmux.timeout_seconds,
+    with world.logs.auditing(caller, "new", data.name or "", agent=data.agent, cwd=cwd, prompt=data.prompt) as came:
+        launched = await world.do(
+            lambda: launch(
+                asked,
+                socket=socket,
+                owner=user,
+                known=known,
+                view=world.around.view_of(user) if is_mine else None,
+                environ=world.ground.environ_of(user),
+                # What the daemon finds in its environment is not what a person has in their terminal.
+                inherits=False,
+                now=world.now,
+                pause=pause,
+                timeout=data.timeout,
+                patience=world.config.tmux.timeout_seconds,
+            )
         )
-    )
+        came |= {"result": launched.result.value, "session": launched.name, "pane": launched.pane}
     run = next(
         (each for each in world.runs(caller) if (each.server.socket, each.pane) == (socket, launched.pane)), None
-    )
-    world.logs.audit(
-        caller, "new", launched.name, agent=launched.agent, cwd=cwd, prompt=data.prompt, run=run and run.id
     )
     screen = tuple(without_keys(launched.screen, _WIDTH))
     facts = structs.asdict(structs.replace(launched, screen=screen))
@@ -245,9 +243,11 @@ async def let_go(world: World, caller: Who, id: Id, mode: LetGo = Mode.DETACH, a
         await world.answers.answer(protocol.Detach(run=run.id), caller.uid)
         world.logs.audit(caller, "detach", run.id)
         return gone
-    snapshot = await _kept(world, run, anyway=anyway)
-    was_there = await world.do(lambda: end(spot_of(world, run), "pane", run.pane))
-    world.logs.audit(caller, "kill", run.id, place=run.place.target, snapshot=snapshot)
+    with world.logs.auditing(caller, "kill", run.id, place=run.place.target) as came:
+        snapshot = await _kept(world, run, anyway=anyway)
+        came["snapshot"] = snapshot
+        was_there = await world.do(lambda: end(spot_of(world, run), "pane", run.pane))
+        came["result"] = "killed" if was_there else "gone"
     return structs.replace(gone, result="killed" if was_there else "gone", snapshot=snapshot)
 
 
@@ -308,8 +308,25 @@ def _user_of(world: ApiWorld, caller: Caller) -> User:
     return user
 
 
-def _environ(world: ApiWorld, user: User) -> dict[str, str]:
-    return dict(world.ground.environ) if user.uid == world.ground.me.uid else {}
+def _where(world: ApiWorld, data: NewRun, user: User) -> tuple[str, str]:
+    """Return where something is started, and on which server. Raises `UsageError` and `Refused`.
+
+    For somebody else nothing is looked at that is not theirs for certain: what is there, tmux finds out as that user.
+    """
+    is_mine = user.uid == world.ground.me.uid
+    cwd = data.cwd or user.home
+    if not os.path.isabs(cwd) or (is_mine and not is_directory(cwd)):
+        raise UsageError(f"{cwd} is no directory that can be entered; it has to be absolute.")
+    usual = os.path.join(socket_dir(world.ground.environ if is_mine else {}, user.uid), "default")
+    if data.socket is None:
+        return cwd, canonical(usual)
+    if not is_mine:
+        if data.socket not in (usual, *(run.server.socket for run in world.current.runs if run.server.uid == user.uid)):
+            raise Refused("On a server of your own only, that runs already, or the usual one.")
+        return cwd, data.socket
+    if not os.path.isabs(data.socket) or not is_directory(os.path.dirname(data.socket)):
+        raise UsageError(f"{data.socket} is no path that a socket can be made at; it has to be absolute.")
+    return cwd, canonical(data.socket)
 
 
 ROUTES = (tell, answer, wait, seen, begin, let_go)

@@ -101,6 +101,6 @@ def _settings(app: Guard, config: ApiConfig) -> uvicorn.Config:
         ssl_certfile=config.tls_cert or None,
         ssl_keyfile=config.tls_key or None,
     )
-    # What strangers get wrong is no news; what goes wrong here is.
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    # What strangers get wrong is no news, nor is who was still being answered in the end; what goes wrong here is.
+    logging.getLogger("uvicorn.error").addFilter(lambda record: record.exc_info is not None)
     return settings

@@ -154,7 +154,7 @@ def test_who_may_only_look_changes_nothing(method: str) -> None:
         admit(asks(method=method, headers=[("authorization", "Bearer look")]), SomeKeys(), HOSTS)
 
 
-@pytest.mark.parametrize("length", [str(LARGEST_BODY + 1), "9" * 30, "-1", "x", ""])
+@pytest.mark.parametrize("length", [str(LARGEST_BODY + 1), "9" * 30, "9" * 5000, "-1", "x", ""])
 def test_a_body_that_is_too_large_is_not_read(length: str) -> None:
     with pytest.raises(TooLarge):
         admit(asks(method="POST", headers=[BEARER, ("content-length", length)]), SomeKeys(), HOSTS)
@@ -209,6 +209,8 @@ def test_a_websocket_needs_a_ticket_that_is_good_once() -> None:
         ([OURS, COOKIE], b"", Unauthorized),
         ([OURS], b"ticket=wrong", Unauthorized),
         ([OURS], b"ticket=ticket&ticket=ticket", Unauthorized),
+        ([OURS], b"&".join([b"x=1"] * 50), Unauthorized),
+        ([OURS], b"ticket=\xff%ff", Unauthorized),
         ([COOKIE], b"ticket=ticket", WrongOrigin),
         ([("origin", "http://evil.example")], b"ticket=ticket", WrongOrigin),
         ([("origin", "http://evil.example"), BEARER], b"", WrongOrigin),
