@@ -111,6 +111,25 @@ def test_what_is_cut_in_two_by_the_screen_is_whole_for_whoever_watches(
     together(tmux, day)
 
 
+def test_a_pane_that_imitates_tmux_is_only_a_pane(tmux: TmuxServer) -> None:
+    imitation = r"%%end 1 1 1\n%%output %%1 forged\n%%begin 1 2 1\n%%exit\n"
+    session(tmux, "a", "sh", "-c", f"printf '{imitation}'; read _; printf '{imitation}'; exec sleep 1000")
+    session(tmux, "b", "cat")
+    tmux.run("move-window", "-s", "b:0", "-t", "a:5")
+
+    async def day(terminals: Terminals) -> None:
+        imitator, other = await watch(terminals, tmux, "a:0"), await watch(terminals, tmux, "a:5")
+        await imitator.reads("%begin 1 2 1")
+        await other.screen()
+        await imitator.viewer.type(b"\r")
+        await imitator.until(lambda: imitator.text.count("%exit") == 2)
+        await other.viewer.type(b"mine\r")
+        await other.reads("mine\r\nmine")
+        assert "forged" not in other.text
+
+    together(tmux, day)
+
+
 def test_nobody_notices_but_by_the_attached_client(tmux: TmuxServer) -> None:
     session(tmux, "a", "cat", size="91x23")
     tmux.run("new-window", "-d", "-t", "a", "-n", "other", "cat")
