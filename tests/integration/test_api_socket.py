@@ -301,10 +301,11 @@ def test_what_is_said_is_sent_at_once() -> None:
     client.close()
 
 
-def test_a_daemon_that_is_killed_leaves_no_client_in_tmux(
-    tmux: TmuxServer, perdure: Perdure, private_home: PrivateHome
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_daemon_that_ends_leaves_no_client_in_tmux(
+    tmux: TmuxServer, perdure: Perdure, private_home: PrivateHome, number: signal.Signals
 ) -> None:
-    tmux.run("new-session", "-d", "-s", "a", "-n", "w", "cat")
+    tmux.run("new-session", "-d", "-x", "90", "-y", "20", "-s", "a", "-n", "w", "cat")
 
     async def day(watcher: Watching) -> None:
         served = ServedApi(perdure, private_home.state)
@@ -312,14 +313,23 @@ def test_a_daemon_that_is_killed_leaves_no_client_in_tmux(
         async with connect(f"{address}/api/socket", additional_headers=bearer, proxy=None) as connection:
             talk = Talk(connection)
             (run,) = watcher.runs()
+            await talk.say(op="subscribe")
             await talk.say(op="open", run=run.id)
             await talk.told("screen", run=run.id)
+            await talk.say(op="take_size", run=run.id, cols=70, rows=15)
+            await talk.told("screen", run=run.id, cols=70)
             assert tmux.show("#{session_attached}", "a") == "1"
-            os.kill(watcher.pid, signal.SIGKILL)
+            watcher.process.send_signal(number)
             await eventually(lambda: tmux.show("#{session_attached}", "a") == "0", "the client ends with the daemon")
+            await eventually(lambda: watcher.process.poll() is not None, "the daemon ends")
 
     watcher = begin(perdure, "--port", "0")
     try:
         asyncio.run(day(watcher))
+        if number is signal.SIGTERM:
+            assert watcher.process.returncode == 0, watcher.log
+            assert tmux.show("#{window_width}", "a:") == "90", "what was taken is given back"
+            assert tmux.run("show-options", "-w", "-t", "a", "window-size") == b""
+            assert "Traceback" not in watcher.log
     finally:
         dispose(watcher)
