@@ -148,6 +148,7 @@ def test_everybody_sees_theirs_over_http(machine: Machine, tmux: TmuxServer) -> 
             for place in (bob.socket, tmux.socket, f"{machine.places.root}/new.sock"):
                 other = hers.post("/api/runs", json={"name": "theirs", "socket": place})
                 assert (other.status_code, other.json()["code"]) == (403, "REFUSED")
+            _sees_nothing_of_others(hers, machine, ann, bob)
         link = machine.ok("open", "--print", "--user", "bob").out.strip()
         with httpx.Client(base_url=url, timeout=PATIENCE) as his:
             assert his.get(link).status_code == 303
@@ -155,6 +156,36 @@ def test_everybody_sees_theirs_over_http(machine: Machine, tmux: TmuxServer) -> 
     assert "it was her" in ann.shown("anns")
     assert {ann.uid} == {os.stat(f"/proc/{pid}").st_uid for pid in ann.processes()}
     assert "more" not in bob.tmux("list-sessions")
+
+
+def _sees_nothing_of_others(hers: httpx.Client, machine: Machine, ann: Guest, bob: Guest) -> None:
+    """Whatever a guest asks for over HTTP, nothing of anybody else's, and nothing of root's, is in it or is done to it."""
+    saved = machine.ok("history", "--json").json["snapshots"]
+    for each in saved:
+        others = hers.get(f"/api/snapshots/{each['id']}")
+        assert others.status_code == (200 if each["user"] == "ann" else 404), each
+    for path in ("/api/snapshots", "/api/conversations", "/api/hosts", "/api/restores", "/api/jobs", "/api/settings"):
+        told = hers.get(path)
+        assert told.status_code in (200, 403), (path, told.text)
+        assert not {"bobs", "roots", bob.socket, bob.home} & set(_texts(told.json())), (path, told.text)
+    canary = os.path.join(machine.places.root, "canary")
+    for refused in (
+        hers.post("/api/jobs", json={"argv": ["touch", canary]}),
+        hers.post("/api/jobs", json={"shell": f"touch {canary}"}),
+        hers.patch("/api/settings", json={"live": {"restore": True}}),
+        hers.post("/api/restores", json={"socket": bob.socket}),
+    ):
+        assert refused.status_code in (400, 403, 404), (refused.request.url, refused.text)
+    assert not os.path.exists(canary)
+
+
+def _texts(body: Any) -> list[str]:
+    """Every text in an answer."""
+    if isinstance(body, dict):
+        return [text for each in (*body, *body.values()) for text in _texts(each)]
+    if isinstance(body, list):
+        return [text for each in body for text in _texts(each)]
+    return [body] if isinstance(body, str) else []
 
 
 def test_a_guest_who_comes_later_is_noticed(machine: Machine) -> None:
