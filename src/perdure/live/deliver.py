@@ -36,11 +36,9 @@ from perdure.model.screen import Screen, ScreenReading, State
 from perdure.model.text import encode
 from perdure.model.wrapped import Stage, read_wrapper
 from perdure.ports import AgentAdapter, HostView, ReadsTranscripts, TellsState
-from perdure.tmux.act import Spot, leave_mode, paste, press
+from perdure.tmux.act import PASSING, Spot, leave_mode, paste, press
 from perdure.tmux.peek import Peeked, peek
 
-#: Modes that can be left without a trace; others are somebody's choosing.
-_PASSING = ("copy-mode", "view-mode")
 #: How long a text may take to show up, at most.
 _ECHO = 2.0
 #: How long a program is left alone between a paste and Enter: some take an Enter that comes at once for part of it.
@@ -171,7 +169,7 @@ class _Delivering:
             return "it waits to be started, which Enter does (--key Enter), and would not hear the text"
         if expected is not None and look.adapter is None and not told.anyway and not told.keys:
             return f"{expected} has ended, and the shell that is left would run the text as a command"
-        if look.pane.mode and look.pane.mode not in _PASSING:
+        if look.pane.mode and look.pane.mode not in PASSING:
             return f"it is in {look.pane.mode}, where keys mean something else"
         return objection(look.reading, told)
 

@@ -19,6 +19,9 @@ from perdure.tmux import run
 from perdure.tmux.quote import line, literal
 from perdure.tmux.sockets import refuse_strangers
 
+#: Modes that can be left without a trace; others are somebody's choosing.
+PASSING = ("copy-mode", "view-mode")
+
 _REPLACED = "perdure-replaced"
 _MADE = "#{pid} #{session_id} #{window_id} #{pane_id}|#{session_name}"
 #: What tmux says when what is to be ended is not there any more.

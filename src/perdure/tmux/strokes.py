@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from perdure.errors import UsageError
+from perdure.tmux.act import PASSING
 from perdure.tmux.attached import Command
 from perdure.tmux.control import Reply
 
@@ -22,8 +23,6 @@ _KEY = re.compile(
 )
 # In the middle of a paste such a character would end it, and what comes behind would be keys.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-#: Modes that can be left without a trace; others are somebody's choosing.
-_PASSING = ("copy-mode", "view-mode")
 
 
 def asking_whether(pane: str) -> Sequence[Command]:
@@ -40,7 +39,7 @@ def objection(pane: str, reply: Reply) -> str | None:
         return "its program has ended, and nobody reads what is typed"
     if deaf == "1":
         return "it was told to take no input"
-    if mode and mode not in _PASSING:
+    if mode and mode not in PASSING:
         return f"it is in {mode}, where keys mean something else"
     return None
 
