@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 
+from perdure.host import places
+from perdure.store import open_store
+from tests.conftest import PrivateHome
 from tests.integration.api_here import api_here, caller
 from tests.integration.watching_here import await_run
 from tests.tmux_server import TmuxServer
@@ -43,6 +47,23 @@ def test_a_list_that_has_not_changed_is_not_told_again(tmux: TmuxServer) -> None
                 first = await client.get("/api/runs")
                 again = await client.get("/api/runs", headers={"If-None-Match": first.headers["etag"]})
                 assert (again.status_code, again.content) == (304, b"")
+
+    asyncio.run(go())
+
+
+def test_a_store_that_was_put_in_the_place_of_another_is_the_one_that_is_read(
+    private_home: PrivateHome, tmux: TmuxServer
+) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one")
+
+    async def go() -> None:
+        async with api_here() as api:
+            assert await api.world.read(lambda store: store.last_event()) > 0
+            for name in os.listdir(private_home.state):
+                if name.startswith("perdure.db"):
+                    os.rename(os.path.join(private_home.state, name), os.path.join(private_home.home, name))
+            open_store(places.store_url(os.environ, private_home.state), state_dir=private_home.state).close()
+            assert await api.world.read(lambda store: store.list_runs()) == ()
 
     asyncio.run(go())
 

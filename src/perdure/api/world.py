@@ -7,6 +7,7 @@ own, in threads of our own; what changes something is done by the same functions
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -62,7 +63,7 @@ class Ground(Struct, frozen=True, kw_only=True):
     #: Opens the store for several threads. Raises `StoreUnusable`.
     open_store: Callable[[], Store]
     #: The jobs in that store, of our own user.
-    jobs: Callable[[Store], Jobs]
+    jobs: Callable[[Store, Config], Jobs]
     user_of: Callable[[Server], User]
     environ_of: Callable[[User], Mapping[str, str]]
     now: Callable[[], datetime]
@@ -90,6 +91,9 @@ class ApiWorld:
         self._commands = asyncio.Semaphore(COMMANDS)
         self._opening = Lock()
         self._store: Store | None = None
+        #: The file it lies in, if it does in one, and which one that was.
+        self._file: str | None = None
+        self._opened: tuple[int, int] | None = None
         #: The restores that were asked for here.
         self.restores = Restores(self.follow, self.note, ground.now)
 
@@ -165,13 +169,19 @@ class ApiWorld:
     def store(self) -> Store:
         """Return the store, for a thread of `read` or `do`; several may use it at once. Raises `StoreUnusable`."""
         with self._opening:
+            if self._store is not None and _identity(self._file) != self._opened:
+                # Another was put in its place, by a repair say: what is read on would be the old one for ever.
+                self._store.close()
+                self._store = None
             if self._store is None:
                 self._store = self.ground.open_store()
+                self._file = next(iter(self._store.driver.files), None)
+                self._opened = _identity(self._file)
             return self._store
 
     def jobs(self) -> Jobs:
         """Return the jobs of our own user, for a thread of `read` or `do`."""
-        return self.ground.jobs(self.store())
+        return self.ground.jobs(self.store(), self.config)
 
     def owners_only(self, caller: Caller) -> bool:
         """Return whether the caller is whose store it is: what belongs to no server, chats and jobs, is theirs alone."""
@@ -189,3 +199,14 @@ class ApiWorld:
         if self._store is not None:
             self._store.close()
         self.logs.close()
+
+
+def _identity(path: str | None) -> tuple[int, int] | None:
+    """Which file is at a path; None where none is, or none has to be."""
+    if path is None:
+        return None
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

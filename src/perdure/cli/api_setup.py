@@ -14,7 +14,7 @@ from perdure.errors import NotFound
 from perdure.host import places
 from perdure.host.clock import now
 from perdure.jobs.service import Jobs
-from perdure.model.config import ApiConfig
+from perdure.model.config import ApiConfig, Config
 from perdure.model.user import User
 from perdure.store import open_store
 from perdure.store.store import Store
@@ -72,8 +72,8 @@ def ground_of(setup: Setup) -> Ground:
         url = places.store_url(os.environ, setup.state_dir)
         return open_store(url, state_dir=setup.state_dir, threads=True)
 
-    def jobs(store: Store) -> Jobs:
-        return Jobs(store.jobs, os.path.join(setup.state_dir, "jobs"), setup.config, now)
+    def jobs(store: Store, config: Config) -> Jobs:
+        return Jobs(store.jobs, os.path.join(setup.state_dir, "jobs"), config, now)
 
     return Ground(
         me=setup.me,
