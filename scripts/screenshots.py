@@ -106,10 +106,6 @@ def walk(dashboard: Dashboard, look: str, job: str) -> None:
     page = dashboard.page
     expect(page.locator("section.needs")).to_be_visible()
     take(dashboard, f"runs-{look}")
-    page.keyboard.press("?")
-    expect(page.get_by_role("dialog")).to_be_visible()
-    take(dashboard, f"keys-{look}")
-    page.keyboard.press("Escape")
     dashboard.open_run("deploy")
     expect(page.locator(".approval .choice").first).to_be_visible()
     expect(page.locator(".xterm-rows")).to_contain_text("May I run this?")

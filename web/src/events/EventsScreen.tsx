@@ -10,7 +10,7 @@ import { addressOf } from "../shell/route";
 import { Trouble } from "../shell/Trouble";
 import { Said } from "../text/Said";
 import { clock, moment } from "../text/times";
-import { GROUPS, inWords } from "./words";
+import { GROUPS, inWords, subjectOf } from "./words";
 import "./events.css";
 
 const MOST = 1000;
@@ -56,7 +56,7 @@ export function EventsScreen() {
       {shown.length > 0 && (
         <ol class="panel events">
           {shown.slice(0, MOST).map((event) => (
-            <EventRow key={`${event.seq} ${event.at}`} event={event} name={event.run === null ? null : (names.get(event.run) ?? event.run)} />
+            <EventRow key={`${event.seq} ${event.at}`} event={event} names={names} />
           ))}
         </ol>
       )}
@@ -64,7 +64,8 @@ export function EventsScreen() {
   );
 }
 
-function EventRow({ event, name }: { event: Happening; name: string | null }) {
+function EventRow({ event, names }: { event: Happening; names: ReadonlyMap<string, string> }) {
+  const subject = subjectOf(event);
   return (
     <li>
       <span class="number soft">{event.seq || "–"}</span>
@@ -73,9 +74,9 @@ function EventRow({ event, name }: { event: Happening; name: string | null }) {
       </time>
       <span class="kind">{event.kind.replaceAll("_", " ")}</span>
       <span class="cut who-run">
-        {event.run !== null && name !== null && (
-          <a href={addressOf("runs", event.run)} data-row>
-            <Said text={name} />
+        {subject !== null && (
+          <a href={addressOf(subject.screen, subject.id)} data-row>
+            <Said text={names.get(subject.id) ?? subject.id} />
           </a>
         )}
       </span>

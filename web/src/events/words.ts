@@ -27,6 +27,17 @@ export function inWords({ kind, data }: Happening): string {
       return joined(text(data.socket), text(data.cause), text(data.message));
     case "job_output":
       return text(data.output) ?? "";
+    case "job_started":
+      return data.backend === "local" ? "" : `on ${text(data.backend) ?? "?"}`;
+    case "job_ended":
+      return joined(data.status === "exited" ? `exit code ${number(data.exit_code) ?? "?"}` : text(data.status), text(data.why));
+    case "chat_opened":
+    case "chat_resumed":
+      return joined(text(data.title), text(data.platform));
+    case "chat_titled":
+      return text(data.title) ?? "no title any more";
+    case "chat_said":
+      return data.first === data.last ? `turn ${number(data.first) ?? "?"}` : `turns ${number(data.first) ?? "?"} to ${number(data.last) ?? "?"}`;
     default:
       return Object.entries(data)
         .filter(([, value]) => value !== null && value !== "" && typeof value !== "object")
@@ -37,6 +48,15 @@ export function inWords({ kind, data }: Happening): string {
 
 function joined(...parts: (string | null | undefined)[]): string {
   return parts.filter((part) => part).join(", ");
+}
+
+/** What an event is about that has a screen of its own: a run, a job or a chat. */
+export function subjectOf({ run, data }: Happening): { screen: "runs" | "jobs" | "chats"; id: string } | null {
+  if (run !== null) return { screen: "runs", id: run };
+  const job = text(data.job);
+  if (job !== null) return { screen: "jobs", id: job };
+  const chat = text(data.chat);
+  return chat === null ? null : { screen: "chats", id: chat };
 }
 
 /** The groups events are filtered by, and what belongs to each. */

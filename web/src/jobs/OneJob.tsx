@@ -53,7 +53,7 @@ export function OneJob({ id, onChange }: { id: string; onChange: () => void }) {
   return (
     <section class="panel job" aria-label="Job">
       <header class="stack">
-        <button class="button only-narrow" onClick={() => go("jobs")}>
+        <button class="button only-narrow back-to-list" onClick={() => go("jobs")}>
           ‹ All jobs
         </button>
         <code class="command">

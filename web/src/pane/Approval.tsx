@@ -4,8 +4,14 @@ import { mayWrite } from "../api/live";
 import type { Run } from "../api/shapes";
 import { useAnswer } from "../shell/loading";
 import { Trouble } from "../shell/Trouble";
+import { cleanText } from "../text/clean";
 import { Said } from "../text/Said";
 import { choicesOf, type Prompt } from "./prompts";
+
+/** What is asked stands at the end of what is shown. */
+function atItsEnd(box: HTMLPreElement | null): void {
+  if (box) box.scrollTop = box.scrollHeight;
+}
 
 /** What a run wants to be allowed or told, as its screen shows it, and the answers to it. */
 export function Approval({ run }: { run: Run }) {
@@ -34,8 +40,8 @@ export function Approval({ run }: { run: Run }) {
       <div class="body stack">
         <Trouble text={trouble ?? prompt.error} />
         {shown && (
-          <pre class="output prompt" tabIndex={0} aria-label="The prompt as it is shown">
-            {shown.prompt}
+          <pre class="output prompt" ref={atItsEnd} tabIndex={0} aria-label="The prompt as it is shown">
+            {cleanText(shown.prompt)}
           </pre>
         )}
         {shown && mayWrite() && (

@@ -56,7 +56,7 @@ function Pane({ run }: { run: Run }) {
       </header>
       <Trouble text={troubleOfRuns.value} />
       <div class="pane">
-        <div class="left">
+        <div class={asks ? "left asking" : "left"}>
           {asks && <Approval run={run} />}
           {isOver ? <p class="notice">Its pane is gone. The time machine may bring it back.</p> : <Live run={run} />}
         </div>
