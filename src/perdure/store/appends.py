@@ -58,21 +58,28 @@ class Appends:
     def run(self, append: Append) -> int:
         """Return the position of the last turn once it is on disk, or raise what became of it instead."""
         with self._guard:
-            self._waiting.append(append)
+            is_alone = self._leader is None and not self._waiting and self._usual == 1
+            if not is_alone:
+                self._waiting.append(append)
             if self._leader is None:
                 self._leader = append
             leads = self._leader is append
-        if not leads:
-            self._wait(append)
-        if not append.is_done:
-            self._lead()
+        if is_alone:
+            # Nearly always.
+            self._lead([append])
+        else:
+            if not leads:
+                self._wait(append)
+            if not append.is_done:
+                self._gather()
+                self._lead(self._taken(0))
         if append.error is not None:
             raise append.error
         return append.position
 
     def top_up(self, batch: list[Append]) -> None:
         """Add to what the leader writes those that wait by now; nothing to anything else."""
-        if batch is self._batch:
+        if batch is self._batch and self._waiting:
             batch += self._taken(sum(each.size for each in batch))
 
     def _wait(self, append: Append) -> None:
@@ -88,9 +95,8 @@ class Appends:
                     self._pass_on()
             raise
 
-    def _lead(self) -> None:
-        self._gather()
-        batch = self._batch = self._taken(0)
+    def _lead(self, batch: list[Append]) -> None:
+        self._batch = batch
         try:
             self._write(batch)
         finally:

@@ -6,7 +6,6 @@ import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
 from time import sleep
 
 from perdure import errors
@@ -63,8 +62,12 @@ class SQLite:
         private_file(path)
         self._file = _identity(path)
         self.door = door_of(path)
-        with self._translated:
+        try:
             self._connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        except _NOT_ABOUT_THE_DATABASE:
+            raise
+        except sqlite3.DatabaseError as error:
+            raise translated(self.path, error) from error
         try:
             self._prepare()
         except BaseException:
@@ -78,18 +81,30 @@ class SQLite:
 
     def execute(self, sql: str, **parameters: Value) -> int:
         """Run one statement and return how many rows it changed."""
-        with self._translated:
+        try:
             return self._connection.execute(sql, parameters).rowcount
+        except _NOT_ABOUT_THE_DATABASE:
+            raise
+        except sqlite3.DatabaseError as error:
+            raise translated(self.path, error) from error
 
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
         """Run one statement for each of some rows, inside a transaction."""
-        with self._translated:
+        try:
             self._connection.executemany(sql, rows)
+        except _NOT_ABOUT_THE_DATABASE:
+            raise
+        except sqlite3.DatabaseError as error:
+            raise translated(self.path, error) from error
 
     def fetch(self, sql: str, **parameters: Value) -> list[Row]:
         """Run one query and return all rows."""
-        with self._translated:
+        try:
             return self._connection.execute(sql, parameters).fetchall()
+        except _NOT_ABOUT_THE_DATABASE:
+            raise
+        except sqlite3.DatabaseError as error:
+            raise translated(self.path, error) from error
 
     def transaction(self, server: str | None = None) -> _Transaction:
         """Make everything inside happen or not happen; SQLite has one writer at a time, whatever the server."""
@@ -164,10 +179,6 @@ class SQLite:
                 return
         self.execute("PRAGMA journal_mode = WAL")
 
-    @cached_property
-    def _translated(self) -> _Translated:
-        return _Translated(self.path)
-
 
 class _Transaction:
     """What `SQLite.transaction` returns. Not a generator: every append goes through here."""
@@ -201,22 +212,6 @@ class _Transaction:
     def _leave(self) -> None:
         if self._passage is not None:
             self._passage.__exit__(None, None, None)
-
-
-class _Translated:
-    """Raises what SQLite says as our own errors. Not a generator: every statement goes through here."""
-
-    __slots__ = ("_path",)
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, _NOT_ABOUT_THE_DATABASE):
-            raise translated(self._path, error) from error
 
 
 def _identity(path: str) -> tuple[int, int] | None:
