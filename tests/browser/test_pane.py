@@ -110,3 +110,25 @@ def test_the_page_goes_on_by_itself_when_the_daemon_was_restarted(
         tmux.run("new-session", "-d", "-s", "later", "-n", "w", "sleep 3600")
         expect(looking.page.locator("li.run")).to_have_count(2)
     looking.complaints.clear()
+
+
+def test_a_viewer_answers_nothing_that_a_program_asks_its_terminal(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    # What kind it is, where the cursor is, which colours, modes and settings it has: that is tmux's to answer, once.
+    asked = r"\033[c\033[>c\033[=c\033[5n\033[6n\033[?6n\033[18t\033[>q\033[?25$p\033[4$p\033]11;?\007\033]4;1;?\007\033P$qm\033\\"
+    script = f"""stty -echo -icanon; read go; printf '{asked}'; sleep 1; printf 'end\\n'; cat -v"""
+    for name in ("watched", "alone"):
+        tmux.run("new-session", "-d", "-x", "100", "-y", "20", "-s", name, "-n", "w", "sh", "-c", script)
+    with machine.watched() as watcher:
+        watcher.await_run("watched:0.0")
+        looking = dashboard()
+        looking.open_run("watched")
+        for name in ("watched", "alone"):
+            tmux.run("send-keys", "-t", name, "Enter")
+        expect(looking.page.locator(".xterm-rows")).to_contain_text("end")
+        for name in ("watched", "alone"):
+            # Whatever was answered came before this.
+            tmux.run("send-keys", "-t", name, "-l", "over")
+            watcher.wait_for(lambda: "over" in machine.screen(name), "the end")  # noqa: B023 - waited for at once
+        assert machine.screen("watched") == machine.screen("alone")

@@ -7,6 +7,7 @@ import type { TerminalFrame, Typed } from "../api/socket";
 import { isReadAloud } from "../look/look";
 import { COLOURS } from "./colours";
 import { letterSize, redraw } from "./fitting";
+import { silence } from "./silence";
 
 export interface TerminalHandle {
   focus: () => void;
@@ -58,6 +59,7 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
     theme: COLOURS,
     linkHandler: { activate: () => undefined },
   });
+  silence(terminal.parser);
   const fit = new FitAddon();
   terminal.loadAddon(fit);
   terminal.open(frame);

@@ -21,6 +21,16 @@ export function moment(text: string | null | undefined): number | null {
   return Number.isNaN(at) ? null : at;
 }
 
+// Making one takes far longer than using it, and a long list asks for a thousand every second.
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function format(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = JSON.stringify(options);
+  const known = formats.get(key) ?? new Intl.DateTimeFormat("en-GB", options);
+  formats.set(key, known);
+  return known;
+}
+
 /** The time on the reader's clock: today only hours and minutes, else with the day. */
 export function clock(at: number, now: number, seconds = false): string {
   const options: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", hour12: false };
@@ -30,7 +40,7 @@ export function clock(at: number, now: number, seconds = false): string {
     options.month = "short";
     if (new Date(at).getFullYear() !== new Date(now).getFullYear()) options.year = "numeric";
   }
-  return new Intl.DateTimeFormat("en-GB", options).format(at);
+  return format(options).format(at);
 }
 
 export function isSameDay(a: number, b: number): boolean {
@@ -41,5 +51,5 @@ export function isSameDay(a: number, b: number): boolean {
 export function dayOf(at: number, now: number): string {
   if (isSameDay(at, now)) return "Today";
   if (isSameDay(at, now - DAY)) return "Yesterday";
-  return new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long" }).format(at);
+  return format({ weekday: "long", day: "numeric", month: "long" }).format(at);
 }
