@@ -156,6 +156,9 @@ def has_a_shell(agent: Agent) -> None:
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "aider"])
 def test_each_is_back_in_its_own_conversation_or_says_why_not(stage: Stage, name: str) -> None:
     trio = start_three(stage, name)
+    if name == "gemini":
+        # It names a transcript by the minute: one that is resumed in another minute gets a second file, as in life.
+        time.sleep(60 - time.time() % 60)
     all_are_back(crash_and_come_back(stage, trio), trio)
     all_go_on(stage, trio)
     if name in ROWS:
@@ -243,12 +246,7 @@ def is_put_back(back: Back, agent: Agent, saved: Mapping[str, Any]) -> None:
     """See that a conversation whose transcript was deleted is back from the copy that was made when it was last resumed."""
     row = back.row(agent)
     assert (row["action"], row["conversation"]) == ("resume", saved["conversation"]), row
-    if row["result"] == "failed":
-        # Seen once in a few runs, and not explained: perhaps another gemini that started beside it cut the head off its
-        # transcript before the copy was made. What counts here is that nothing else is claimed, and that it is said.
-        assert row["why"], row
-        return
-    assert row["result"] == "verified", row
+    assert row["result"] == "verified", row["why"]
     wait_for_words(agent, f"other {TAIL}")
 
 

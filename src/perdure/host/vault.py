@@ -47,10 +47,10 @@ def keep_copies(conversation: str, details: AgentDetails, adapter: AgentAdapter,
     """
     if not isinstance(adapter, DeletesTranscripts):
         return ""
-    paths = _files(details)
     folder = _folder(vault, adapter.name, conversation)
 
     def work() -> str:
+        paths = _known(details, folder)
         whole = [found for path in paths if (found := _read(path)) and adapter.is_whole(found.data)]
         for found in whole:
             _add(folder, found)
@@ -68,11 +68,10 @@ def put_back(conversation: str, details: AgentDetails, adapter: AgentAdapter, us
     """
     if not isinstance(adapter, DeletesTranscripts):
         return None
-    paths = _files(details)
     folder = _folder(vault, adapter.name, conversation)
 
     def work() -> str:
-        if any((found := _read(path)) and adapter.is_whole(found.data) for path in paths):
+        if any((found := _read(path)) and adapter.is_whole(found.data) for path in _known(details, folder)):
             return ""
         best = _best_copy(folder, adapter.is_whole)
         return "" if best is None else _restore(best, adapter.is_whole)
@@ -88,8 +87,11 @@ class _File(Struct, frozen=True, kw_only=True):
     written: int
 
 
-def _files(details: AgentDetails) -> list[bytes]:
-    return [encode(path) for path in (details.transcript, *details.companions) if path]
+def _known(details: AgentDetails, folder: bytes) -> list[bytes]:
+    """Where the files of a conversation are, or were when they were copied: those may have been put back since."""
+    told = [encode(path) for path in (details.transcript, *details.companions) if path]
+    copied = [where.data for name in _names(folder) if (where := _read(os.path.join(folder, name, _WHERE)))]
+    return list(dict.fromkeys((*told, *copied)))
 
 
 def _folder(vault: str, agent: str, conversation: str) -> bytes:

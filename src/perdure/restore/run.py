@@ -335,6 +335,7 @@ class _Run:
         """Make an agent safe to start; one that must not start gets a shell that says why."""
         refusal = stage.safeguard(each)
         if refusal:
+            refusal = "; ".join(filter(None, (stage.notes.get(each.step.pane), refusal)))
             stage.cancel(each, refusal)
             self._tell(Outcome(step=each.step, result=Result.FAILED, why=refusal, pane=each.pane))
         return not refusal

@@ -190,6 +190,17 @@ def test_copies_of_one_conversation_are_not_anothers(place: Place) -> None:
     assert place.put_back(conversation="other") is None
 
 
+def test_what_was_put_back_counts_though_the_agent_tells_of_another_file(place: Place) -> None:
+    """Resuming makes a second, empty file of a conversation, which is all that is found once the first is gone."""
+    place.keep("HEAD\nsaid\n")
+    first, place.file = place.file, place.file.with_name("session-2.jsonl")
+    place.file.write_text("nothing was said")
+    first.unlink()
+    assert "has been put back" in (place.put_back(place.details) or "")
+    assert (place.keep(), first.read_text()) == ("", "HEAD\nsaid\n")
+    assert place.put_back(place.details) is None
+
+
 @pytest.mark.parametrize("odd", ["../../../out", "..", ".", "", "a/b", "a\0b", "ü" * 200, "x" * 300])
 def test_an_id_that_is_no_name_stays_in_the_vault(place: Place, odd: str) -> None:
     assert place.keep("HEAD\n", conversation=odd) == ""
