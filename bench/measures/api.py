@@ -15,6 +15,7 @@ from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 
+from bench.measures import painting
 from bench.processes import cpu, held
 from bench.results import Api, Flood
 from bench.sandbox import PATIENCE, BenchFailed, Sandbox
@@ -31,7 +32,10 @@ LIST = f"GET /api/runs, {PANES} runs"
 FANNED = f"an event, to all of {SUBSCRIBERS} subscribers"
 ECHO = "a letter typed over the WebSocket, to its echo"
 LIST_FLOODED = f"{LIST}, while a watched pane floods"
+PAINTED = f"the dashboard, until all {PANES} runs are on the screen"
 ECHO_FLOODED = "the same echo, while another watched pane floods"
+#: How often the dashboard is opened.
+_PAINTINGS = 8
 #: How much is printed, in bytes.
 FLOOD = 50 << 20
 #: After a start, a daemon looks a few more times at what may still be starting, in seconds.
@@ -46,8 +50,11 @@ def measure(sandbox: Sandbox, *, samples: int, width: int) -> Api:
         time.sleep(_SETTLE)
         client = _Client(watcher)
         listed = Timing(samples=tuple(client.list_runs() for _ in range(samples)))
+        painted = {}
+        if painting.can_paint():
+            painted[PAINTED] = painting.measure(watcher, sandbox, panes=PANES, samples=_PAINTINGS)
         timings, flood = asyncio.run(_over_sockets(client, server, sandbox, runs, samples))
-        return Api(panes=PANES, timings={LIST: listed, **timings}, flood=flood)
+        return Api(panes=PANES, timings={LIST: listed, **timings, **painted}, flood=flood)
 
 
 class _Client:
