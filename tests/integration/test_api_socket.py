@@ -19,6 +19,7 @@ from perdure.api.caller import Scope
 from perdure.daemon.rounds import Rounds
 from perdure.model.config import ApiConfig
 from perdure.model.event import Event, EventKind
+from tests.acceptance.kit import configure
 from tests.acceptance.watching import Watching, begin, dispose
 from tests.conftest import PrivateHome
 from tests.integration.api_here import caller
@@ -305,6 +306,7 @@ def test_what_is_said_is_sent_at_once() -> None:
 def test_a_daemon_that_ends_leaves_no_client_in_tmux(
     tmux: TmuxServer, perdure: Perdure, private_home: PrivateHome, number: signal.Signals
 ) -> None:
+    configure(private_home, '[api]\nattach = "always"\n')
     tmux.run("new-session", "-d", "-x", "90", "-y", "20", "-s", "a", "-n", "w", "cat")
 
     async def day(watcher: Watching) -> None:

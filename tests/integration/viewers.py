@@ -20,7 +20,7 @@ _SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|[=>])")
 @asynccontextmanager
 async def terminals_here(*, attaches: bool = True) -> AsyncIterator[Terminals]:
     """Terminals that are closed with the block."""
-    terminals = Terminals(lambda: attaches)
+    terminals = Terminals(lambda version: attaches)
     try:
         yield terminals
     finally:

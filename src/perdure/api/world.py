@@ -41,6 +41,7 @@ from perdure.model.server import Server
 from perdure.model.user import User
 from perdure.snapshots.look import Surroundings
 from perdure.store.store import Store
+from perdure.tmux.attached import is_safe
 
 T = TypeVar("T")
 
@@ -85,7 +86,7 @@ class ApiWorld:
         self.began_at = ground.now()
         self.rows = RunRows()
         #: Whoever watches a pane.
-        self.terminals = Terminals(lambda: self.config.api.attach)
+        self.terminals = Terminals(self._attaches)
         self._readers = ThreadPoolExecutor(max_workers=READERS, thread_name_prefix="api-read")
         self._doers = Aside(DOERS)
         self._commands = asyncio.Semaphore(COMMANDS)
@@ -101,6 +102,10 @@ class ApiWorld:
     def config(self) -> Config:
         """The configuration as it is now."""
         return self.daemon.rounds.world.config
+
+    def _attaches(self, version: str) -> bool:
+        wish = self.config.api.attach
+        return is_safe(version) if wish == "auto" else wish == "always"
 
     @property
     def host(self) -> str:

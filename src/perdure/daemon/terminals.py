@@ -13,7 +13,7 @@ from perdure.errors import NotFound, PerdureError, Refused
 from perdure.model.run import Run
 from perdure.model.user import User
 from perdure.tmux.act import Spot
-from perdure.tmux.attached import Whereabouts, attach, locate
+from perdure.tmux.attached import Whereabouts, attach, is_safe, locate
 from perdure.tmux.occasional import Occasional
 
 log = logging.getLogger(__name__)
@@ -27,8 +27,8 @@ _Key = tuple[str, int, str]
 class Terminals:
     """Everybody who watches a pane. All of it belongs to one event loop; to be closed there."""
 
-    def __init__(self, attaches: Callable[[], bool] = lambda: True) -> None:
-        """Begin with nobody. `attaches` is asked whether a client may be attached to a session."""
+    def __init__(self, attaches: Callable[[str], bool] = is_safe) -> None:
+        """Begin with nobody. `attaches` is asked whether a client may be attached to a tmux of a version."""
         self._attaches = attaches
         self._sessions: dict[_Key, SessionWatch] = {}
         self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -101,7 +101,7 @@ class Terminals:
         if key in self._sessions:
             return self._sessions[key]
         session = SessionWatch(self, spot, where.session)
-        if self._attaches():
+        if self._attaches(where.version):
             session.begin(await attach(spot._replace(server=where.server), where.session, session.hear, session.ended))
         else:
             session.begin(Occasional(spot, session.ended), is_polled=True)

@@ -146,6 +146,8 @@ def _mistakes_in_api(api: ApiConfig) -> Iterator[str]:
     for name in api.hosts:
         if not name or not name.isascii() or not name.isprintable() or "/" in name or " " in name:
             yield f"hosts has {shown(name)}, which is no name of a machine"
+    if api.attach not in ("auto", "always", "never"):
+        yield f"attach is {shown(api.attach)}, and must be auto, always or never"
     if bool(api.tls_cert) != bool(api.tls_key):
         yield "tls_cert and tls_key are needed together"
 

@@ -97,8 +97,9 @@ class ApiConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tls_key: str = ""
     #: Whether it may be reached from elsewhere without TLS.
     insecure_bind: bool = False
-    #: Whether a client is attached to a session one of whose terminals is watched; else it is captured again and again.
-    attach: bool = True
+    #: Whether a client is attached to a session one of whose terminals is watched (`always`, `never`, or `auto`: where no
+    #: fault of tmux's makes that dangerous); else it is captured again and again.
+    attach: str = "auto"
 
 
 class ThoughtsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

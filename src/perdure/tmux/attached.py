@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -28,6 +29,8 @@ from perdure.tmux.sockets import refuse_strangers
 _PIECE = 1 << 16
 #: After how many seconds without our reading a pane's output tmux lets go of it, and says `%pause`.
 _PATIENCE = 1
+#: The first version of tmux that is known to survive what happens while a client is attached.
+_MENDED = (3, 8)
 #: How long a client may take to leave, in seconds, before it is made to.
 _LEAVING = 3.0
 
@@ -51,6 +54,8 @@ class Whereabouts(NamedTuple):
     server: int
     #: The id of a session it is in.
     session: str
+    #: What tmux calls its version there.
+    version: str
     #: Whether the session ends when nobody is attached any more.
     is_fleeting: bool
 
@@ -58,15 +63,31 @@ class Whereabouts(NamedTuple):
 def locate(spot: Spot) -> Whereabouts:
     """Return where a pane is; blocks. Raises NotFound, Unanswered, Refused and TmuxMissing."""
     refuse_strangers(spot.socket, spot.owner)
-    words = ["display-message", "-p", "-t", spot.pane, "#{pane_id} #{pid} #{session_id} #{destroy-unattached}"]
+    words = [
+        "display-message",
+        "-p",
+        "-t",
+        spot.pane,
+        "#{pane_id} #{pid} #{session_id} #{version} #{destroy-unattached}",
+    ]
     client = run.start(spot.socket, words, owner=spot.owner, timeout=spot.timeout)
     run.gather([client])
     if client.status is None:
         raise Unanswered(f"The tmux server on {spot.socket} did not answer within {spot.timeout:g} s.")
     told = decode(client.answer).split()
-    if client.status or len(told) < 3 or told[0] != spot.pane or spot.server not in (None, int(told[1])):
+    if client.status or len(told) < 4 or told[0] != spot.pane or spot.server not in (None, int(told[1])):
         raise NotFound(f"{spot.pane} is not there any more.")
-    return Whereabouts(int(told[1]), told[2], told[3:] not in ([], ["0"], ["off"]))
+    return Whereabouts(int(told[1]), told[2], told[3], told[4:] not in ([], ["0"], ["off"]))
+
+
+def is_safe(version: str) -> bool:
+    """Say whether a client may be attached to a tmux of this version without endangering what runs there.
+
+    Before, with any control-mode client attached, the whole server dies when a session's current window changes and the
+    session ends in the same moment (tmux's issue 5243): somebody who kills all programs of a session at once loses all others.
+    """
+    numbers = re.search(r"(\d+)\.(\d+)", version)
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) >= _MENDED
 
 
 async def attach(

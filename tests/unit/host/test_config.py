@@ -267,6 +267,7 @@ def test_where_it_is_asked_over_http_may_be_set() -> None:
         ('hosts = ["a b"]', "api.hosts"),
         ('hosts = ["http://box"]', "api.hosts"),
         ('tls_cert = "/etc/cert.pem"', "together"),
+        ('attach = "sometimes"', "must be auto, always or never"),
         ('unix_socket = "http.sock"', "api.unix_socket"),
         ("prot = 1", "prot"),
     ],
