@@ -6,8 +6,12 @@ import asyncio
 import os
 import re
 
+import pytest
+
+from perdure.errors import StoreUnusable
 from perdure.host import places
 from perdure.store import open_store
+from perdure.store.store import Store
 from tests.conftest import PrivateHome
 from tests.integration.api_here import api_here, caller
 from tests.integration.watching_here import await_run
@@ -64,6 +68,28 @@ def test_a_store_that_was_put_in_the_place_of_another_is_the_one_that_is_read(
                     os.rename(os.path.join(private_home.state, name), os.path.join(private_home.home, name))
             open_store(places.store_url(os.environ, private_home.state), state_dir=private_home.state).close()
             assert await api.world.read(lambda store: store.list_runs()) == ()
+
+    asyncio.run(go())
+
+
+def test_runs_and_numbers_are_told_while_the_store_cannot_be_used(
+    private_home: PrivateHome, tmux: TmuxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one")
+
+    async def go() -> None:
+        async with api_here() as api, api.client() as client:
+            await await_run(api.world.daemon, "work:0.0")
+
+            def unusable() -> Store:
+                raise StoreUnusable("The disk is full.")
+
+            monkeypatch.setattr(api.world, "store", unusable)
+            assert len((await client.get("/api/runs")).json()["items"]) == 1
+            assert "perdure_store_up 0" in (await client.get("/metrics")).text
+            refused = await client.get("/api/runs", params={"over": True})
+            assert (refused.status_code, refused.json()["code"]) == (503, "STORE_UNUSABLE")
+            assert refused.json()["message"] == "The disk is full."
 
     asyncio.run(go())
 

@@ -181,3 +181,18 @@ def test_a_browser_is_opened_where_somebody_can_see_it(perdure: Perdure, private
 def read(path: str) -> str:
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+def test_panes_are_watched_on_when_nobody_can_be_asked_over_http_any_more(
+    perdure: Perdure, private_home: PrivateHome
+) -> None:
+    """What goes wrong there, even when it is begun, costs only that."""
+    folder = os.path.join(private_home.home, "broken")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "uvicorn.py"), "w") as file:
+        file.write("raise ZeroDivisionError('broken')\n")
+    with watching(perdure, "--port", "0", env={"PYTHONPATH": folder}) as watcher:
+        wait_for(lambda: "ZeroDivisionError" in watcher.log, "what went wrong")
+        refused = perdure("open", "--print")
+        assert (refused.code, "not asked over HTTP" in sentence(refused)) == (3, True)
+        assert watcher.process.poll() is None

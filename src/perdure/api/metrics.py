@@ -12,6 +12,7 @@ from perdure.api.asking import Who, World
 from perdure.api.caller import Caller
 from perdure.api.failures import failures
 from perdure.api.world import ApiWorld
+from perdure.errors import StoreUnusable
 from perdure.host.memory import resident_bytes
 from perdure.live.whose import ROOT
 
@@ -36,12 +37,15 @@ def _escaped(text: str) -> str:
 @get("/metrics", media_type=MediaType.TEXT, responses=failures())
 async def metrics(world: World, caller: Who) -> Response[str]:
     """How the daemon and the caller's runs stand, in the text format Prometheus reads."""
-    last = await world.read(lambda store: store.last_event())
+    try:
+        last = await world.read(lambda store: store.last_event())
+    except StoreUnusable:
+        last = None
     lines = [line for part in _parts(world, caller, last) for line in part]
     return Response("\n".join([*lines, ""]), media_type=_KIND)
 
 
-def _parts(world: ApiWorld, caller: Caller, last: int) -> Iterator[Iterator[str]]:
+def _parts(world: ApiWorld, caller: Caller, last: int | None) -> Iterator[Iterator[str]]:
     runs = world.runs(caller)
     states: Counter[Labels] = Counter()
     health: Counter[Labels] = Counter()
@@ -54,7 +58,9 @@ def _parts(world: ApiWorld, caller: Caller, last: int) -> Iterator[Iterator[str]
     yield metric("perdure_uptime_seconds", "gauge", "How long it has answered.", {(): round(up, 3)})
     yield metric("perdure_runs", "gauge", "Runs whose panes are there, by agent and state.", states)
     yield metric("perdure_runs_health", "gauge", "The same by how up to date they can be.", health)
-    yield metric("perdure_events_total", "counter", "The number of the last event.", {(): last})
+    yield metric("perdure_store_up", "gauge", "Whether the store can be used.", {(): last is not None})
+    if last is not None:
+        yield metric("perdure_events_total", "counter", "The number of the last event.", {(): last})
     if caller.uid in (ROOT, world.ground.me.uid):
         answers: dict[Labels, float] = {
             (("status", str(status)),): count for status, count in world.logs.answered.items()

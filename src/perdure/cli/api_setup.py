@@ -51,8 +51,11 @@ class Served:
 
         self._world = world = ApiWorld(daemon, answers, ground_of(self._setup))
         world.keys.vault.main()
-        answers.log_in = self._log_in
-        await serve(self._listening, world, self._config)
+        nobody, answers.log_in = answers.log_in, self._log_in
+        try:
+            await serve(self._listening, world, self._config)
+        finally:
+            answers.log_in = nobody
 
     def close(self) -> None:
         """Listen no longer."""

@@ -81,13 +81,20 @@ async def _watch(args: argparse.Namespace, state_dir: str, served: Served | None
 
 
 async def _both(own: Coroutine[Any, Any, None], http: Coroutine[Any, Any, None]) -> None:
-    """Answer at the socket and over HTTP; when one of them fails, the other ends too."""
+    """Answer at the socket and over HTTP. Without the socket there is no use in going on; without HTTP there is."""
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(own)
-            group.create_task(http)
+            group.create_task(_as_long_as_it_goes(http))
     except ExceptionGroup as failed:
         raise failed.exceptions[0] from None
+
+
+async def _as_long_as_it_goes(http: Coroutine[Any, Any, None]) -> None:
+    try:
+        await http
+    except Exception:
+        log.exception("nobody is asked over HTTP any more; the panes are watched on")
 
 
 def _served(args: argparse.Namespace, setup: Setup) -> Served | None:
