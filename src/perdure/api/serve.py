@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from perdure.api.admission import LARGEST_BODY
 from perdure.api.app import build_app
 from perdure.api.binding import Listening
+from perdure.api.connection import Connection
 from perdure.api.guard import Guard
 from perdure.api.world import ApiWorld
 from perdure.host.clock import ticking
@@ -23,29 +23,6 @@ from perdure.model.config import ApiConfig
 DRAIN = 2
 #: How many may be connected at once.
 CONNECTIONS = 256
-#: How much may come before a request has said what it wants, in bytes.
-LARGEST_HEAD = 256 << 10
-
-
-class _Http(HttpToolsProtocol):
-    """HTTP whose beginning is bounded: a header without an end would be kept in memory for as long as it comes."""
-
-    _unread = 0
-
-    def data_received(self, data: bytes) -> None:
-        self._unread += len(data)
-        if self._unread > LARGEST_HEAD + LARGEST_BODY:
-            self.transport.close()
-            return
-        super().data_received(data)
-
-    def on_headers_complete(self) -> None:
-        self._unread = 0
-        super().on_headers_complete()
-
-    def on_body(self, body: bytes) -> None:
-        self._unread = 0
-        super().on_body(body)
 
 
 class _Server(uvicorn.Server):
@@ -85,7 +62,7 @@ async def serve(listening: Listening, world: ApiWorld, config: ApiConfig) -> Non
 def _settings(app: Guard, config: ApiConfig) -> uvicorn.Config:
     settings = uvicorn.Config(
         cast(Any, app),
-        http=_Http,
+        http=Connection,
         ws="websockets-sansio",
         ws_max_size=LARGEST_BODY,
         ws_per_message_deflate=False,
