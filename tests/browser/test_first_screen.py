@@ -86,6 +86,10 @@ def test_runs_are_reached_by_keys_and_found_by_words(
         for key in ("j", "j", "j", "k"):
             page.keyboard.press(key)
         expect(rows.nth(1)).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="beta:0.0")).to_be_visible()
+        page.keyboard.press("u")
+        expect(rows.nth(1)).to_be_focused()
         page.keyboard.press("/")
         page.keyboard.type("gam")
         expect(rows).to_have_count(1)

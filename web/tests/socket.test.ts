@@ -77,6 +77,18 @@ test("after a loss it goes on behind the last event it handed on", async () => {
   expect(states).toEqual(["connecting", "live", "lost", "connecting", "live"]);
 });
 
+test("a connection that is lost before anything has happened misses nothing either", async () => {
+  const { socket, wires, settle, pass } = played();
+  socket.start();
+  await settle();
+  wires[0]?.onopen?.();
+  wires[0]?.hear({ type: "subscribed", after: 40 });
+  wires[0]?.onclose?.();
+  await pass(1000);
+  wires[1]?.onopen?.();
+  expect(wires[1]?.said).toEqual([{ op: "subscribe", after: 40 }]);
+});
+
 test("who lags subscribes again from where it was", async () => {
   const { socket, wires, settle } = played();
   socket.start();

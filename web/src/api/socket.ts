@@ -23,6 +23,7 @@ export type TerminalFrame =
 
 export type Frame =
   | TerminalFrame
+  | { type: "subscribed"; after: number }
   | { type: "event"; event: Happening }
   | { type: "lagged"; after: number }
   | { type: "ack"; id: number; result: "sent" | "refused"; why?: string | null }
@@ -160,6 +161,10 @@ export class Socket {
           this.cursor = frame.event.seq;
         }
         this.listener.event(frame.event);
+        return;
+      case "subscribed":
+        // From here on nothing is missed, also when the connection is lost before anything has happened.
+        this.cursor ??= frame.after;
         return;
       case "lagged":
         this.say({ op: "subscribe", after: this.cursor ?? frame.after });

@@ -6,7 +6,7 @@ import type { Happening, Page, Run } from "../api/shapes";
 import { bind } from "../keys/keys";
 import { StateMark } from "../look/StateMark";
 import { Since } from "../runs/RunRow";
-import { runs, trouble as troubleOfRuns } from "../runs/store";
+import { lastOpened, runs, trouble as troubleOfRuns } from "../runs/store";
 import { useAnswer } from "../shell/loading";
 import { go } from "../shell/route";
 import { Trouble } from "../shell/Trouble";
@@ -29,6 +29,7 @@ export function PaneScreen({ id }: { id: string }) {
   // A run that is over is in no list, but can still be looked at.
   const kept = useAnswer<Run>(() => ask("GET", `/api/runs/${encodeURIComponent(id)}`), [id, listed === undefined]);
   const run = listed ?? kept.value;
+  useEffect(() => void (lastOpened.value = id), [id]);
   useEffect(() => bind([{ keys: ["Escape", "u"], does: "back to all runs", action: () => go("runs") }]), []);
   if (!run) {
     return kept.error !== null ? <Trouble text={kept.error} /> : <p class="empty">Looking…</p>;

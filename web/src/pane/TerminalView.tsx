@@ -82,18 +82,32 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
     adapt();
     props.current.onSize(cols, rows);
   };
+  let isOld = false;
   const draw = (done?: () => void): void => {
     if (last === null) return;
-    terminal.reset();
+    isOld = false;
     resize(last.cols, last.rows);
-    if (last.alternate) terminal.write("\u001b[?1049h");
-    else if (earlier) terminal.write(`${earlier.replace(/\r?\n/g, "\r\n")}${"\r\n".repeat(last.rows)}\u001b[H`);
-    terminal.write(redraw(last.text, last.cursor), done);
+    let above = "";
+    if (last.alternate) above = "\u001b[?1049h";
+    else if (earlier) above = `${earlier.replace(/\r?\n/g, "\r\n")}${"\r\n".repeat(last.rows)}\u001b[H`;
+    // Emptied by what is written, not before it: nobody is to see it empty.
+    terminal.write(`\u001bc${above}${redraw(last.text, last.cursor)}`, done);
   };
+  // Where nobody is attached to tmux, every change is a whole screen: not under somebody who reads above or marks something.
+  const isRead = (): boolean => {
+    const buffer = terminal.buffer.active;
+    return terminal.hasSelection() || buffer.viewportY < buffer.baseY;
+  };
+  const drawIfOld = (): void => {
+    if (isOld && !isRead()) draw();
+  };
+  terminal.onScroll(drawIfOld);
+  terminal.onSelectionChange(drawIfOld);
   const take = (message: TerminalFrame): void => {
     if (message.type === "screen") {
       last = message;
-      draw();
+      isOld = true;
+      drawIfOld();
     } else if (message.type === "output") terminal.write(message.text);
     else if (message.type === "resized") resize(message.cols, message.rows);
     else props.current.onClosed(message.why);

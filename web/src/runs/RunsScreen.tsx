@@ -1,9 +1,10 @@
 import { signal } from "@preact/signals";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { mayWrite } from "../api/live";
 import type { Run } from "../api/shapes";
 import { Find } from "../keys/Find";
 import { useRowKeys } from "../keys/rows";
+import { addressOf } from "../shell/route";
 import { Trouble } from "../shell/Trouble";
 import { counted } from "../text/numbers";
 import { FirstSteps } from "./FirstSteps";
@@ -11,7 +12,7 @@ import { agentsOf, grouped, matches, nameOf, type Filter, type Group } from "./g
 import { Lost } from "./Lost";
 import { NewRun } from "./NewRun";
 import { RunRow } from "./RunRow";
-import { needy, runs, trouble } from "./store";
+import { lastOpened, needy, runs, trouble } from "./store";
 import "./runs.css";
 
 // Outlives the screen: whoever comes back from a pane finds the list as they left it.
@@ -21,6 +22,7 @@ const filter = signal<Filter>({ text: "", agent: null });
 export function RunsScreen() {
   const [isNew, setNew] = useState(false);
   useRowKeys([{ keys: ["n"], does: "start an agent", action: () => setNew(mayWrite()) }]);
+  useEffect(backToRow, []);
   const all = runs.value;
   if (all === null) {
     return trouble.value === null ? <p class="empty">Looking…</p> : <Trouble text={trouble.value} />;
@@ -46,6 +48,11 @@ export function RunsScreen() {
       {isNew && <NewRun onClose={() => setNew(false)} />}
     </>
   );
+}
+
+/** Whoever comes back from a pane goes on at its row. */
+function backToRow(): void {
+  if (lastOpened.value !== null) document.querySelector<HTMLElement>(`[data-row][href="${addressOf("runs", lastOpened.value)}"]`)?.focus();
 }
 
 function headline(all: readonly Run[]): string {

@@ -11,6 +11,9 @@ export const runs = signal<Run[] | null>(null);
 /** Why they could not be asked for, the last time. */
 export const trouble = signal<string | null>(null);
 
+/** The run whose pane was looked at last. */
+export const lastOpened = signal<string | null>(null);
+
 /** How many need somebody. */
 export const needy = computed(() => (runs.value ?? []).filter((run) => run.state === "attention" || run.state === "error").length);
 

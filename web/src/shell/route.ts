@@ -28,7 +28,10 @@ export function go(screen: Screen, id: string | null = null): void {
   const address = addressOf(screen, id);
   if (address !== location.pathname) history.pushState(null, "", address);
   place.value = placeOf(address);
-  document.getElementById("main")?.scrollTo(0, 0);
+  // Whoever hears the page, and whoever has only keys, goes on with what is new on it.
+  const main = document.getElementById("main");
+  main?.scrollTo(0, 0);
+  main?.focus();
 }
 
 /** Follow links and the browser's own buttons without loading anything again. */
