@@ -26,7 +26,7 @@ def test_a_killed_server_is_brought_back_and_its_conversations_verified(
         page = looking.page
         expect(page.locator("li.run")).to_have_count(2)
         tmux.kill9()
-        expect(page.get_by_role("heading", name="Nothing runs yet")).to_be_visible()
+        expect(page.get_by_role("heading", name="Nothing runs any more")).to_be_visible()
         page.get_by_role("link", name="Bring it back").click()
         page.get_by_role("button", name="Show what would be done").click()
         expect(page.locator(".restoring")).to_contain_text("2 panes would be brought back")

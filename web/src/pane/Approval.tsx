@@ -48,7 +48,8 @@ export function Approval({ run }: { run: Run }) {
           <div class="row">
             {choicesOf(shown).map(({ key, label }) => (
               <button key={key} class="button choice" disabled={isSending} onClick={() => void answer(key)}>
-                <kbd>{key}</kbd> <Said text={label} />
+                <kbd>{key}</kbd>
+                <Said text={label} />
               </button>
             ))}
           </div>

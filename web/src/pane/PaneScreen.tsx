@@ -59,7 +59,9 @@ function Pane({ run }: { run: Run }) {
       <div class="pane">
         <div class={asks ? "left asking" : "left"}>
           {asks && <Approval run={run} />}
-          {isOver ? <p class="notice">Its pane is gone. The time machine may bring it back.</p> : <Live run={run} />}
+          {isOver ? <p class="notice">
+              Its pane is gone. <a href="/time-machine">The time machine</a> may bring it back.
+            </p> : <Live run={run} />}
         </div>
         <div class="right">
           <section class="panel">

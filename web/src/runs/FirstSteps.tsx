@@ -4,7 +4,7 @@ import { mayWrite } from "../api/live";
 export function FirstSteps({ onNew }: { onNew: () => void }) {
   return (
     <section class="first panel">
-      <h2>No pane is open yet</h2>
+      <h2>No pane is open</h2>
       <div class="body stack">
         <p>Perdure watches every tmux pane of yours. Open one, and it shows up here by itself, with the agent in it and what it is doing.</p>
         <ol class="stack">

@@ -45,7 +45,7 @@ export function NewRun({ onClose }: { onClose: () => void }) {
       >
         <label class="labelled">
           Agent
-          <input class="field" name="agent" list="agents" required autocomplete="off" spellcheck={false} />
+          <input class="field" name="agent" list="agents" required autocomplete="off" spellcheck={false} placeholder="claude, codex, gemini …" />
         </label>
         <datalist id="agents">
           {agents.map((name) => (

@@ -9,6 +9,7 @@ import { Trouble } from "../shell/Trouble";
 import { counted } from "../text/numbers";
 import { FirstSteps } from "./FirstSteps";
 import { agentsOf, grouped, matches, nameOf, type Filter, type Group } from "./grouping";
+import { lost } from "./hosts";
 import { Lost } from "./Lost";
 import { NewRun } from "./NewRun";
 import { RunRow } from "./RunRow";
@@ -56,7 +57,7 @@ function backToRow(): void {
 }
 
 function headline(all: readonly Run[]): string {
-  if (all.length === 0) return "Nothing runs yet";
+  if (all.length === 0) return lost.value.length > 0 ? "Nothing runs any more" : "Nothing runs yet";
   if (needy.value === 0) return "Nobody needs you";
   return `${counted(needy.value, "run")} need${needy.value === 1 ? "s" : ""} you`;
 }
