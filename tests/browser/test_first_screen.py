@@ -132,3 +132,41 @@ def test_who_is_not_logged_in_is_told_how_and_sees_nothing(
         page.reload()
         expect(page.get_by_text("perdure open")).to_be_visible()
         expect(page.get_by_text("secret")).to_have_count(0)
+
+
+def test_an_agent_is_started_from_the_page_and_ended_again_once_it_is_kept(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    with machine.watched() as watcher:
+        page = dashboard().page
+        page.get_by_role("button", name="Start an agent here").click()
+        page.get_by_role("combobox", name="Agent").fill("nobody")
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("no agent called 'nobody'")
+        page.get_by_role("combobox", name="Agent").fill("simulant")
+        page.get_by_label("Name of the session").fill("roof")
+        page.get_by_label("What it is to do").fill("plan the roof")
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.get_by_role("heading", name="roof:0.0")).to_be_visible()
+        expect(page.locator(".xterm-rows")).to_contain_text("Noted as number 1 of this conversation: plan the roof")
+        page.get_by_role("button", name="End…").click()
+        page.get_by_role("button", name="End the pane").click()
+        expect(page.locator("li.run")).to_have_count(0)
+        watcher.wait_for(lambda: not tmux.alive, "the end of the server")
+
+
+def test_nothing_moves_about_while_the_page_is_loaded(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    for number in range(30):
+        tmux.run("new-session", "-d", "-s", f"shell{number}", "-n", "w", "sleep 3600")
+    with machine.watched():
+        page = dashboard().page
+        page.reload()
+        expect(page.locator("li.run")).to_have_count(30)
+        moved = page.evaluate(
+            """() => new Promise(resolve => new PerformanceObserver(
+                list => resolve(list.getEntries().reduce((sum, each) => sum + each.value, 0))
+            ).observe({ type: 'layout-shift', buffered: true }) || setTimeout(() => resolve(0), 1000))"""
+        )
+        assert moved < 0.01

@@ -14,6 +14,8 @@ export interface Run {
   window: number;
   window_name: string;
   pane: number;
+  /** tmux's own name for it. */
+  pane_id: string;
   cwd: string;
   command: string;
   title: string;

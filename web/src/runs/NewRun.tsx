@@ -6,7 +6,21 @@ import { refresh, runs } from "./store";
 
 interface Started {
   run: string | null;
-  result: string;
+  socket: string;
+  pane: string;
+}
+
+const MOMENTS = 20;
+
+/** The run of what was started: the daemon may see it a moment later. */
+async function runOf(started: Started): Promise<string | null> {
+  for (let moment = 0; moment < MOMENTS; moment += 1) {
+    await refresh();
+    const found = runs.value?.find((run) => run.id === started.run || (run.socket === started.socket && run.pane_id === started.pane));
+    if (found) return found.id;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  return null;
 }
 
 /** Start an agent in a session of its own. */
@@ -24,9 +38,9 @@ export function NewRun({ onClose }: { onClose: () => void }) {
     setTrouble(null);
     try {
       const started = await ask<Started>("POST", "/api/runs", given);
-      await refresh();
+      const run = await runOf(started);
       onClose();
-      if (started.run) go("runs", started.run);
+      if (run !== null) go("runs", run);
     } catch (error) {
       setTrouble(sentence(error));
       setStarting(false);
