@@ -185,14 +185,11 @@ class Desk:
         return found
 
     def count(self) -> int:
-        """Return about how many wait: nothing is looked at twice."""
-        with suppress(OSError):
-            heads = os.pread(self._file, _ANSWERS, 0)
-            if heads not in (_EMPTY, b""):
-                answers = os.pread(self._file, _PLACES * _ANSWER_STEP, _ANSWERS)
-                pairs = zip(_tickets(heads, _ORDER_STEP), _tickets(answers, _ANSWER_STEP), strict=False)
-                return sum(1 for ticket, answered in pairs if ticket and ticket != answered)
-        return 0
+        """Return how many wait, as far as can be seen at a glance."""
+        try:
+            return len(self._unanswered()[1])
+        except OSError:
+            return 0
 
     def answer(self, order: Order) -> None:
         """Say that an order was written, once it is on disk. Whoever cannot be told looks in the database."""
@@ -221,17 +218,23 @@ class Desk:
 
     def _waiting(self) -> Iterator[tuple[int, int, int, int, bytes]]:
         """What lies there unanswered: place, ticket, length, sum, name."""
+        heads, places = self._unanswered()
+        for place in places:
+            head = heads[place * _ORDER_STEP :][: _ORDER.size]
+            if _is_whole(head, _ORDER):
+                ticket, length, sum, name, _ = _ORDER.unpack(head)
+                if length <= _ROOM:
+                    yield place, ticket, length, sum, name
+
+    def _unanswered(self) -> tuple[bytes, list[int]]:
+        """What lies there, and in which places something does that has no answer."""
         heads = os.pread(self._file, _ANSWERS, 0)
         if heads in (_EMPTY, b""):
             # Nearly always.
-            return
+            return heads, []
         answers = os.pread(self._file, _PLACES * _ANSWER_STEP, _ANSWERS)
-        for place in range(len(heads) // _ORDER_STEP):
-            head = heads[place * _ORDER_STEP :][: _ORDER.size]
-            if head != _NOBODY and _is_whole(head, _ORDER):
-                ticket, length, sum, name, _ = _ORDER.unpack(head)
-                if answers[place * _ANSWER_STEP :][:8] != head[:8] and length <= _ROOM:
-                    yield place, ticket, length, sum, name
+        pairs = enumerate(zip(_tickets(heads, _ORDER_STEP), _tickets(answers, _ANSWER_STEP), strict=False))
+        return heads, [place for place, (ticket, answered) in pairs if ticket and ticket != answered]
 
     def _has_place(self) -> bool:
         if self._place is None:
