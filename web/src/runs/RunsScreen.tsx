@@ -31,7 +31,7 @@ export function RunsScreen() {
   const shown = all.filter((run) => matches(run, filter.value));
   return (
     <>
-      <header class="row">
+      <header class="row headline">
         <h1 class="grow">{headline(all)}</h1>
         {mayWrite() && (
           <button class="button" onClick={() => setNew(true)}>

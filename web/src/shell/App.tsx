@@ -62,15 +62,15 @@ export function App() {
           ))}
         </nav>
         <div class="standing">
-          <span class={`link ${connection.value}`} role="status">
-            {CONNECTION[connection.value]}
-          </span>
           {me.value && (
             <span class="who cut">
               {me.value.user}@{me.value.host}
               {me.value.scope === "read" && ", looking only"}
             </span>
           )}
+          <span class={`link ${connection.value}`} role="status">
+            {CONNECTION[connection.value]}
+          </span>
           <button class="button plain" aria-label="Keys" onClick={() => (isHelpShown.value = true)}>
             ?
           </button>
