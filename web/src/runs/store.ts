@@ -3,7 +3,7 @@ import { askAgain, isKnown, sentence } from "../api/ask";
 import { connection, follow } from "../api/live";
 import type { Happening, Page, Run } from "../api/shapes";
 import { applied } from "./applying";
-import { refreshHosts } from "./hosts";
+import { refreshHosts, themes } from "./hosts";
 
 /** Every run whose pane is there; null until they were first asked for. */
 export const runs = signal<Run[] | null>(null);
@@ -17,6 +17,8 @@ export const lastOpened = signal<string | null>(null);
 /** How many need somebody. */
 export const needy = computed(() => (runs.value ?? []).filter((run) => run.state === "attention" || run.state === "error").length);
 
+// Whether servers may have come or gone since they were last asked for.
+let areServersNew = true;
 let isAsking = false;
 let isStale = false;
 let timer: ReturnType<typeof setTimeout> | null = null;
@@ -31,7 +33,10 @@ export async function refresh(): Promise<void> {
   try {
     runs.value = (await askAgain<Page<Run>>("/api/runs?limit=1000")).items;
     trouble.value = null;
-    void refreshHosts();
+    if (areServersNew || runs.value.some((run) => run.theme !== null && !(run.theme in themes.value))) {
+      areServersNew = false;
+      void refreshHosts();
+    }
   } catch (error) {
     trouble.value = sentence(error);
   } finally {
@@ -53,6 +58,7 @@ function soon(): void {
 /** What an event says is shown at once; the whole truth is asked for right after. */
 function heard(event: Happening): void {
   if (event.run === null && !event.kind.startsWith("server_")) return;
+  if (event.kind.startsWith("server_")) areServersNew = true;
   if (runs.value) runs.value = applied(runs.value, event);
   soon();
 }
@@ -62,7 +68,9 @@ export function keep(): void {
   follow(heard);
   void refresh();
   connection.subscribe((state) => {
-    if (state === "live") void refresh();
+    if (state !== "live") return;
+    areServersNew = true;
+    void refresh();
   });
   // Nothing should need this; should an event ever be missed, it is not for long.
   setInterval(() => {
