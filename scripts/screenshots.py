@@ -84,6 +84,8 @@ def settle(machine: Machine, watcher: Watching) -> None:
     machine.tell("roof", "Now say what slate would cost")
     watcher.await_state("roof:0.0", "attention(done)")
     machine.perdure.ok("seen", "roof:0.0")
+    for session in ("parser", "lexer", "deploy"):
+        watcher.await_run(f"{session}:0.0", lambda run: run.thought is not None and run.theme is not None, "known")
     machine.perdure.ok("save")
     machine.tmux.run("kill-session", "-t", "shell")
     machine.perdure.ok("save")
