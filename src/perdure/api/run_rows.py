@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from msgspec import structs
 
 from perdure.live.standing import Standing, standing_of
-from perdure.model.identity import AgentDetails
+from perdure.model.agent_row import agent_row
 from perdure.model.run import Run
 from perdure.model.secrets import redact_text
 
@@ -68,10 +67,10 @@ class RunRow(Standing, frozen=True, kw_only=True):
 
 def run_row(run: Run) -> RunRow:
     """Return a run for those who ask."""
-    identity, place = run.identity, run.place
+    place = run.place
     return RunRow(
         **structs.asdict(standing_of(run)),
-        **_conversation(run.details or AgentDetails()),
+        **agent_row(run.identity, run.details),
         id=run.id,
         host=run.server.host,
         user=run.server.user,
@@ -87,11 +86,6 @@ def run_row(run: Run) -> RunRow:
         command=run.command,
         title=redact_text(run.title),
         agent=run.agent,
-        conversation=identity.conversation if identity else None,
-        certain=identity.certain if identity else None,
-        evidence=identity.evidence if identity else None,
-        profile=identity.profile if identity else None,
-        prompted=identity.prompted if identity else None,
         observed_at=run.status.observed_at,
         created_at=run.created_at,
         seen_at=run.seen_at,
@@ -101,24 +95,6 @@ def run_row(run: Run) -> RunRow:
         exit_signal=run.exit_signal,
         ended_at=run.ended_at,
     )
-
-
-def _conversation(details: AgentDetails) -> dict[str, Any]:
-    return {
-        "conversation_title": redact_text(details.title) if details.title else None,
-        "parent": details.parent,
-        "began_at": details.began_at,
-        "last_activity_at": details.last_activity_at,
-        "agent_version": details.version,
-        "model": details.model,
-        "provider": details.provider,
-        "context_used": details.context_used,
-        "context_limit": details.context_limit,
-        "context_pct": details.context_pct,
-        "task": redact_text(details.task) if details.task else None,
-        "transcript": details.transcript,
-        "branch": details.branch,
-    }
 
 
 class RunRows:

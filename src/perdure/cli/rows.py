@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from perdure.model.identity import AgentDetails
+from perdure.model.agent_row import agent_row
 from perdure.model.secrets import redact_text
 from perdure.model.server import Server
 from perdure.model.topology import Details, Link, Pane, PaneDetails, Topology
@@ -75,7 +75,6 @@ def pane_rows(server: Server, topology: Topology, details: Details) -> Iterator[
 
 def _row(server: Server, session: str, link: Link, window_name: str, pane: Pane, known: PaneDetails) -> PaneRow:
     identity = pane.identity
-    agent = known.agent or AgentDetails()
     return PaneRow(
         user=server.user,
         socket=server.socket,
@@ -91,23 +90,6 @@ def _row(server: Server, session: str, link: Link, window_name: str, pane: Pane,
         command=pane.command,
         title=redact_text(known.title or pane.title),
         agent=identity.agent if identity else None,
-        conversation=identity.conversation if identity else None,
-        certain=identity.certain if identity else None,
-        evidence=identity.evidence.value if identity and identity.evidence else None,
-        profile=identity.profile if identity else None,
-        conversation_title=redact_text(agent.title) if agent.title else None,
-        parent=agent.parent,
-        began_at=agent.began_at,
-        last_activity_at=agent.last_activity_at,
-        agent_version=agent.version,
-        model=agent.model,
-        provider=agent.provider,
-        context_used=agent.context_used,
-        context_limit=agent.context_limit,
-        context_pct=agent.context_pct,
-        task=redact_text(agent.task) if agent.task else None,
-        transcript=agent.transcript,
-        branch=agent.branch,
-        prompted=identity.prompted if identity else None,
+        **agent_row(identity, known.agent),
         dead=pane.dead,
     )
