@@ -25,6 +25,9 @@ FIRST, LATER = "appending, at first", "appending, in the end"
 CROWDS = (100, 1_000, 10_000)
 #: How many appends are one sample: of one writer, and of each of several.
 _ALONE, _EACH = 100, 50
+#: How many are made before: until a database's log has its full size every flush of it writes the file system's books, too,
+#: which is over soon in a store that is kept for weeks. The same for everybody.
+_BEFORE = 1_500
 #: How many chats are opened in one sample, and how many by one to whom each takes the longer the more there are.
 _OPENED, _OPENED_SLOWLY = 20, {100: 20, 1_000: 5, 10_000: 2}
 #: How many turns are in the chat that is loaded, and in how many others the rest is.
@@ -70,6 +73,8 @@ def _appends(peers: Peers, place: Sandbox, memory: dict[str, dict[str, int]]) ->
         for peer in peers.pythons:
             hand, *others = stack.enter_context(peers.hands(peer, place.directory(f"chats-{peer}"), 1 + WRITERS))
             hand.do("begin", chats=WRITERS)
+            hand.do("append", chat=0, count=_BEFORE)
+            hand.do("settle")
             held[peer] = []
             steps[f"{peer}: {APPEND}"] = _alone(hand, held[peer])
             if peer == PERDURE:

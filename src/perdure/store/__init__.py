@@ -46,8 +46,16 @@ def open_store(url: str, *, state_dir: str, read_only: bool = False, threads: bo
 
 def _pooled(url: str) -> Driver:
     from perdure.store.pooled import Pooled
+    from perdure.store.sqlite import SQLite
 
-    return Pooled(lambda: connect(url))
+    def make() -> Driver:
+        driver = connect(url)
+        if isinstance(driver, SQLite):
+            # Whoever indexes empties its log.
+            driver.be_patient()
+        return driver
+
+    return Pooled(make)
 
 
 def sqlite_path(url: str) -> str | None:

@@ -16,11 +16,14 @@ from perdure.store.chat_rows import SPAN, damaged_chat, plain, texts_of, turn_fr
 from perdure.store.driver import Driver, Row, Value, with_list
 from perdure.store.pooled import Pooled
 from perdure.store.rows import UNREADABLE, stamp
+from perdure.store.sqlite import CHECKPOINT
 from perdure.store.turns import Turns
 from perdure.store.untold import Tell, is_untold
 
 #: How many turns are indexed in one transaction, and how long, in seconds, they may gather before that.
 _AT_ONCE, _GATHERING = 200, 0.3
+#: After how many of them the database's log is emptied.
+_LOGGED = 100
 #: Before and after every stamp, and behind every id.
 _EVER, _NEVER, _LAST = "", "~", (1 << 63) - 1
 #: Of how many turns that match, the latest, the best are chosen when not more are wanted; and how many bytes one may
@@ -52,6 +55,8 @@ class Search(Turns):
         self._waking = threading.Lock()
         self._is_closing = threading.Event()
         self._indexing = threading.Lock()
+        #: How many turns were indexed since the database's log was emptied.
+        self._indexed = 0
 
     def search_turns(
         self,
@@ -104,11 +109,19 @@ class Search(Turns):
             # Read and taken apart before the transaction, which is then as short as can be.
             stretches = list(self._stretches(limit))
             if not stretches:
+                self._empty_log()
                 return False
             with self.changing():
                 for stretch in stretches:
                     self._index(stretch)
+                    self._indexed += len(stretch.rows)
             return True
+
+    def _empty_log(self) -> None:
+        """Bring what was written into the database itself, here rather than by whoever appends next and waits for it."""
+        if self._indexed >= _LOGGED and self.driver.dialect == "sqlite":
+            self._indexed = 0
+            self.driver.fetch(CHECKPOINT)
 
     def rebuild_index(self) -> None:
         """Index everything anew, at the next search or in the background."""

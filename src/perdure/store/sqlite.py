@@ -41,6 +41,12 @@ _DAMAGE = {
 _NOT_ABOUT_THE_DATABASE = (sqlite3.ProgrammingError, sqlite3.IntegrityError)
 
 
+#: Brings what is in the log into the database, as far as nobody is in the way, and in nobody's way.
+CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
+#: How many pages of log whoever commits lets gather before doing that, where somebody else does it most of the time.
+_PATIENT = 4000
+
+
 class SQLite:
     """A `Driver` over one SQLite file, made for the owner alone when it is missing; for one thread at a time."""
 
@@ -73,6 +79,10 @@ class SQLite:
         except BaseException:
             self.close()
             raise
+
+    def be_patient(self) -> None:
+        """Leave it to others to empty the log: whoever commits here does so only when it has become very long."""
+        self.fetch(f"PRAGMA wal_autocheckpoint = {_PATIENT}")
 
     @property
     def files(self) -> Sequence[str]:
