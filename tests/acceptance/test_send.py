@@ -198,3 +198,28 @@ def test_a_mode_that_cannot_be_left_without_a_trace_is_left_alone(
     assert ran.code == 6
     assert "clock-mode" in ran.err
     assert ring.told() == []
+
+
+@pytest.mark.parametrize("told", [("yes, do it",), ("--key", "Enter")])
+def test_nothing_is_typed_that_others_would_get_too(
+    ring: Ring, tmux: TmuxServer, perdure: Perdure, told: tuple[str, ...]
+) -> None:
+    """What one is asked and another would take for its answer."""
+    pane = ring.start(tmux, "b")
+    tmux.run("split-window", "-d", "-t", "=b:", "cat")
+    neighbour = tmux.show("#{pane_id}", "=b:.1")
+    tmux.run("set-option", "-w", "-t", "=b:", "synchronize-panes", "on")
+    ran = perdure("send", "--json", pane, *told)
+    assert (ran.code, only_json(ran)["result"]) == (6, "refused")
+    assert "synchronize-panes" in only_json(ran)["why"]
+    assert not tmux.run("capture-pane", "-p", "-t", neighbour).strip()
+    tmux.run("kill-pane", "-t", neighbour)
+    # Alone in its window, it is nobody else's.
+    assert only_json(perdure("send", "--json", pane, *told))["result"] in ("delivered", "unconfirmed")
+
+
+def test_a_pane_that_takes_no_input_is_told_nothing(ring: Ring, tmux: TmuxServer, perdure: Perdure) -> None:
+    pane = ring.start(tmux, "b")
+    tmux.run("select-pane", "-d", "-t", pane)
+    ran = perdure("send", "--json", pane, "hello")
+    assert (ran.code, only_json(ran)["result"], only_json(ran)["why"]) == (6, "refused", "it was told to take no input")

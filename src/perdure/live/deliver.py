@@ -36,7 +36,7 @@ from perdure.model.screen import Screen, ScreenReading, State
 from perdure.model.text import encode
 from perdure.model.wrapped import Stage, read_wrapper
 from perdure.ports import AgentAdapter, HostView, ReadsTranscripts, TellsState
-from perdure.tmux.act import PASSING, Spot, leave_mode, paste, press
+from perdure.tmux.act import OTHERS_TOO, PASSING, Spot, leave_mode, paste, press
 from perdure.tmux.peek import Peeked, peek
 
 #: How long a text may take to show up, at most.
@@ -164,6 +164,10 @@ class _Delivering:
         told, expected = self._message, self._to.expected
         if look.pane.is_dead:
             return "its program has ended, and nobody reads what is typed"
+        if look.pane.is_deaf:
+            return "it was told to take no input"
+        if look.pane.is_shared:
+            return OTHERS_TOO
         wrapped = read_wrapper(look.first.argv) if look.first is not None else None
         if wrapped is not None and wrapped.stage is Stage.PRELUDE and not told.keys:
             return "it waits to be started, which Enter does (--key Enter), and would not hear the text"
@@ -203,6 +207,8 @@ class _Delivering:
             return "its program ended just then"
         if look.pane.mode:
             return f"somebody went into {look.pane.mode} just then"
+        if look.pane.is_shared:
+            return "others of its window would get it too by now"
         came_up = objection(look.reading, _PLAIN) and not objection(before.reading, _PLAIN)
         return "something else came up just then" if came_up else ""
 
@@ -264,7 +270,13 @@ class _Delivering:
 
     def _may_press_again(self, look: _Look, entered: float) -> bool:
         """Once, and only into an input: on a form Enter would be an answer."""
-        if self._message.keys or self._enters != 1 or ticking() - entered < _AGAIN or look.pane.mode:
+        if (
+            self._message.keys
+            or self._enters != 1
+            or ticking() - entered < _AGAIN
+            or look.pane.mode
+            or look.pane.is_shared
+        ):
             return False
         return look.reading is not None and look.reading.state is State.IDLE
 

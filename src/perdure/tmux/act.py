@@ -22,6 +22,11 @@ from perdure.tmux.sockets import refuse_strangers
 #: Modes that can be left without a trace; others are somebody's choosing.
 PASSING = ("copy-mode", "view-mode")
 
+#: Whether what is typed into a pane goes to others of its window, too: `synchronize-panes`.
+SHARED = "#{&&:#{pane_synchronized},#{!=:#{window_panes},1}}"
+#: Why nothing is typed then: an answer to one agent would be one to all of them.
+OTHERS_TOO = "what is typed there goes to other panes of its window, too (synchronize-panes)"
+
 _REPLACED = "perdure-replaced"
 _MADE = "#{pid} #{session_id} #{window_id} #{pane_id}|#{session_name}"
 #: What tmux says when what is to be ended is not there any more.

@@ -7,10 +7,15 @@ from typing import NamedTuple
 from perdure.errors import Unanswered
 from perdure.model.text import decode
 from perdure.tmux import run
-from perdure.tmux.act import Spot
+from perdure.tmux.act import SHARED, Spot
 
 # The title comes last, for it may hold anything but a newline.
-_FACTS = "#{pid}|#{pane_pid}|#{pane_tty}|#{pane_dead}|#{pane_dead_status}|#{pane_mode}|#{pane_title}"
+_FACTS = (
+    "#{pid}|#{pane_pid}|#{pane_tty}|#{pane_dead}|#{pane_dead_status}|#{pane_mode}|#{pane_input_off}|"
+    + SHARED
+    + "|#{pane_title}"
+)
+_COUNT = 9
 
 
 class Peeked(NamedTuple):
@@ -25,6 +30,10 @@ class Peeked(NamedTuple):
     mode: str
     title: str
     lines: tuple[str, ...]
+    #: It was told to take no input.
+    is_deaf: bool = False
+    #: What is typed into it goes to others, too.
+    is_shared: bool = False
 
 
 def peek(spot: Spot) -> Peeked | None:
@@ -35,11 +44,11 @@ def peek(spot: Spot) -> Peeked | None:
     if client.status is None:
         raise Unanswered(f"The tmux server on {spot.socket} did not answer within {spot.timeout:g} s.")
     facts, *lines = client.answer.removesuffix(b"\n").split(b"\n")
-    told = decode(facts).split("|", 6)
+    told = decode(facts).split("|", _COUNT - 1)
     # For a pane that is not there tmux 3.3a expands the format to nothing and says no more.
-    if client.status or len(told) != 7 or not told[1] or spot.server not in (None, int(told[0])):
+    if client.status or len(told) != _COUNT or not told[1] or spot.server not in (None, int(told[0])):
         return None
-    _, pid, tty, dead, status, mode, title = told
+    _, pid, tty, dead, status, mode, deaf, shared, title = told
     return Peeked(
         int(pid),
         tty,
@@ -48,4 +57,6 @@ def peek(spot: Spot) -> Peeked | None:
         mode,
         title,
         tuple(decode(line) for line in lines),
+        is_deaf=deaf == "1",
+        is_shared=shared == "1",
     )

@@ -10,10 +10,11 @@ import re
 from collections.abc import Sequence
 
 from perdure.errors import UsageError
-from perdure.tmux.act import PASSING
+from perdure.tmux.act import OTHERS_TOO, PASSING, SHARED
 from perdure.tmux.attached import Command
 from perdure.tmux.control import Reply
 
+_STATE = "#{pane_id}|#{pane_dead}|#{pane_input_off}|" + SHARED + "|#{pane_mode}"
 #: How many bytes go with one command.
 _AT_ONCE = 1024
 # tmux types letter by letter what it does not know as a key, so only what is one is passed on.
@@ -27,18 +28,20 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 def asking_whether(pane: str) -> Sequence[Command]:
     """Return the command whose reply `objection` understands."""
-    return [("display-message", "-p", "-t", pane, "#{pane_id}|#{pane_dead}|#{pane_input_off}|#{pane_mode}")]
+    return [("display-message", "-p", "-t", pane, _STATE)]
 
 
 def objection(pane: str, reply: Reply) -> str | None:
     """Return why nothing can be typed into a pane, None when it can; a sentence without its full stop."""
-    id, dead, deaf, mode = (reply.lines[0] if reply.lines else "|||").split("|")
+    id, dead, deaf, shared, mode = (reply.lines[0] if reply.lines else "||||").split("|")
     if id != pane:
         return "it is not there any more"
     if dead == "1":
         return "its program has ended, and nobody reads what is typed"
     if deaf == "1":
         return "it was told to take no input"
+    if shared == "1":
+        return OTHERS_TOO
     if mode and mode not in PASSING:
         return f"it is in {mode}, where keys mean something else"
     return None
