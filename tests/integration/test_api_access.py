@@ -68,6 +68,13 @@ def test_a_link_logs_a_browser_in_once(served: ServedApi, private_home: PrivateH
     with served.client("") as another:
         assert code(another.get(link)) == (401, "UNAUTHORIZED")
         assert code(another.get("/login")) == (401, "UNAUTHORIZED")
+        # A person is shown how to get in; whoever is in already goes on.
+        shown = another.get(link, headers={"accept": "text/html,*/*;q=0.8"})
+        assert (shown.status_code, "set-cookie" in shown.headers) == (401, False)
+        assert shown.headers["content-type"].startswith("text/html")
+        with served.browser() as known:
+            again = known.get(link, headers={"accept": "text/html,*/*;q=0.8"})
+            assert (again.status_code, again.headers["location"]) == (303, "/")
         # Who was logged out is not logged in again by what the cookie held.
         another.cookies.set(*cookie.split(";")[0].split("=", 1))
         assert code(another.get("/api/me")) == (401, "UNAUTHORIZED")
@@ -145,6 +152,21 @@ def test_a_token_for_looking_only_looks_until_it_is_revoked(served: ServedApi, p
         assert new.get("/api/runs").status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/api/events?wait=60&after=99999999", "/api/runs/{run}/wait?until=done&timeout=600"])
+def test_whoever_waits_is_told_nothing_once_the_token_is_revoked(
+    served: ServedApi, perdure: Perdure, path: str
+) -> None:
+    token = perdure.ok("token", "new", "--read-only", "--name", "ci").out.strip()
+    with served.client() as owner, socket.create_connection(served.address, timeout=PATIENCE) as waiting:
+        path = path.format(run=owner.get("/api/runs").json()["items"][0]["id"])
+        said = f"GET {path} HTTP/1.1\r\nhost: {served.address[0]}\r\nauthorization: Bearer {token}\r\n\r\n"
+        waiting.sendall(said.encode())
+        # Whoever asks later is answered later: by then it waits.
+        assert owner.get("/health").status_code == 200
+        perdure.ok("token", "revoke", "ci")
+        assert waiting.recv(65536).startswith(b"HTTP/1.1 401 ")
+
+
 def test_what_is_too_large_or_means_something_else_is_refused(served: ServedApi) -> None:
     with served.client() as client:
         large = client.post("/api/runs/r1/input", json={"text": "x" * (LARGEST_BODY + 1)})
@@ -155,7 +177,8 @@ def test_what_is_too_large_or_means_something_else_is_refused(served: ServedApi)
                 yield b" " * 65536
 
         unsaid = client.post("/api/runs/r1/input", content=pieces(), headers={"content-type": "application/json"})
-        assert (unsaid.status_code, unsaid.json()["code"]) == (413, "REQUEST_ENTITY_TOO_LARGE")
+        assert code(unsaid) == (413, "TOO_LARGE")
+        assert unsaid.json()["message"] == large.json()["message"]
         garbled = client.post("/api/runs/r1/input", content=b"{", headers={"content-type": "application/json"})
         assert code(garbled) == (400, "USAGE_ERROR")
         unknown = client.post("/api/runs/r1/input", json={"text": "x", "sudo": True})

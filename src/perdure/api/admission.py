@@ -104,7 +104,12 @@ def check_body(approach: Approach) -> None:
         return
     # Not every number of digits can be made a number.
     if not (length.isascii() and length.isdigit() and len(length) <= 12 and int(length) <= LARGEST_BODY):
-        raise TooLarge(f"A body may have {LARGEST_BODY} bytes.")
+        raise too_large()
+
+
+def too_large() -> TooLarge:
+    """Return what is said of a body that is too large, whenever that is noticed."""
+    return TooLarge(f"A body may have {LARGEST_BODY} bytes.")
 
 
 def admit(approach: Approach, keys: KnowsWho, hosts: Iterable[str]) -> Caller | None:

@@ -18,6 +18,7 @@ from perdure.api.admission import LARGEST_BODY
 from perdure.api.caller import Caller
 from perdure.api.description import WhatIsTaken
 from perdure.api.errors import on_failure
+from perdure.api.question import Question
 from perdure.api.replies import Reply
 from perdure.api.world import ApiWorld
 
@@ -47,6 +48,7 @@ def build_app(world: ApiWorld, *, routes: Sequence[ControllerRouterHandler] = RO
             "caller": Provide(_caller, sync_to_thread=False),
         },
         exception_handlers={Exception: on_failure},
+        request_class=Question,
         response_class=Reply,
         plugins=[WhatIsTaken()],
         openapi_config=OpenAPIConfig(

@@ -78,6 +78,18 @@ class TooLarge(PerdureError):
     http_status = 413
 
 
+class Unfinished(PerdureError):
+    """The request did not come to its end."""
+
+    http_status = 408
+
+
+class Crowded(PerdureError):
+    """Too many are connected; try again in a while."""
+
+    http_status = 503
+
+
 def failure(error: PerdureError) -> tuple[int, Failure]:
     """Return the status and the body that tell of an expected failure."""
     said = failure_from(error)

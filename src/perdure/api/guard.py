@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-from perdure.api.admission import Approach, admit
+from perdure.api.admission import FOR_READERS, SAFE, Approach, admit
 from perdure.api.caller import Caller
 from perdure.api.errors import TooMany, Unauthorized, failure
 from perdure.api.keys import Keys
-from perdure.api.lasting import Lasting
+from perdure.api.lasting import Lasting, Waiting
 from perdure.api.logs import Logs
 from perdure.api.replies import encoded
 from perdure.errors import NoDaemon, PerdureError
@@ -79,12 +79,35 @@ class Guard:
             finally:
                 lasting.close()
             return
+        if caller is None or approach.path in FOR_READERS:
+            await self._answer(None, scope, approach, seen, receive, send)
+            return
+        with Waiting(lambda: self._keys.holds(caller), may_end=approach.method in SAFE) as waiting:
+            await self._answer(waiting, scope, approach, seen, receive, send)
+
+    async def _answer(
+        self, waiting: Waiting | None, scope: Scope, approach: Approach, seen: _Seen, receive: Receive, send: Send
+    ) -> None:
+        """Have a request answered; one that has waited only if what let it in still would."""
+        watched = seen.watching(send)
+        is_refused = False
+
+        async def tell(message: Message) -> None:
+            nonlocal is_refused
+            if waiting is not None and message["type"] == "http.response.start" and waiting.is_over():
+                is_refused = True
+                await self._refuse(Unauthorized(), approach, seen, receive, watched)
+            if not is_refused:
+                await watched(message)
+
         try:
-            await self._app(scope, receive, seen.watching(send))
+            await self._app(scope, receive, tell)
         except asyncio.CancelledError:
-            # The daemon ends, and has waited for long enough. What was begun may still be done.
+            # The daemon ends, and has waited for long enough; or the caller may not wait. What was begun may still be done.
             if not seen.is_answered:
-                await self._refuse(NoDaemon("The daemon ends."), approach, seen, receive, seen.watching(send))
+                is_out = waiting is not None and waiting.is_ended
+                error = Unauthorized() if is_out else NoDaemon("The daemon ends.")
+                await self._refuse(error, approach, seen, receive, watched)
 
     async def _refuse(self, error: PerdureError, approach: Approach, seen: _Seen, receive: Receive, send: Send) -> None:
         more: dict[str, str] = {}

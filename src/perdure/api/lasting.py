@@ -1,15 +1,17 @@
-"""A WebSocket that ends when what let its client in would not any more: it may be open for days."""
+"""What ends when that which let its client in would not any more: a WebSocket may be open for days, a request wait for minutes."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import cast
+from typing import Self, cast
 
 from litestar.types import Message, Receive, ReceiveMessage, Send
 
 #: How often that is looked at, in seconds.
 EVERY = 3.0
+#: A request that takes no longer is not looked at again, in seconds.
+BRIEF = 1.0
 #: What a client is told then: a policy stands against it.
 _REVOKED = 1008
 
@@ -49,3 +51,41 @@ class Lasting:
         close = {"type": "websocket.close", "code": _REVOKED, "reason": "what let you in was revoked"}
         await self._send(cast(Message, close))
         return cast(ReceiveMessage, {"type": "websocket.disconnect", "code": _REVOKED})
+
+
+class Waiting:
+    """A request that is being answered, within the block, by the task that enters it."""
+
+    def __init__(self, may_stay: Callable[[], bool], *, may_end: bool) -> None:
+        """Watch a request, to be ended (`may_end`) where nothing is left half done by that."""
+        self._may_stay = may_stay
+        self._may_end = may_end
+        self._loop = asyncio.get_running_loop()
+        self._began_at = self._loop.time()
+        self._task = asyncio.current_task()
+        self._timer: asyncio.TimerHandle | None = None
+        #: Whether its task was cancelled for this.
+        self.is_ended = False
+
+    def __enter__(self) -> Self:
+        """Begin to look."""
+        if self._may_end:
+            self._timer = self._loop.call_later(EVERY, self._look)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Look no longer."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def is_over(self) -> bool:
+        """Return whether it has waited, and may not be answered any more."""
+        return self._loop.time() >= self._began_at + BRIEF and not self._may_stay()
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._may_stay():
+            self._timer = self._loop.call_later(EVERY, self._look)
+        elif self._task is not None:
+            self.is_ended = True
+            self._task.cancel()

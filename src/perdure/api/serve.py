@@ -78,6 +78,12 @@ def _settings(app: Guard, config: ApiConfig) -> uvicorn.Config:
         ssl_certfile=config.tls_cert or None,
         ssl_keyfile=config.tls_key or None,
     )
-    # What strangers get wrong is no news, nor is who was still being answered in the end; what goes wrong here is.
-    logging.getLogger("uvicorn.error").addFilter(lambda record: record.exc_info is not None)
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
     return settings
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Return whether it goes wrong here: what strangers get wrong is no news, nor is who was still being answered in the end."""
+    error = record.exc_info[1] if record.exc_info else None
+    # A text frame that is no text is closed with the code for that.
+    return error is not None and not (isinstance(error, UnicodeDecodeError) and "UTF-8" in record.getMessage())

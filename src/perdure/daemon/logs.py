@@ -24,18 +24,18 @@ class _Lines(logging.Formatter):
 
 
 class Seldom(logging.Filter):
-    """Lets the same sentence from the same place through once in a while."""
+    """Lets the same sentence from the same place through once in a while; with another failure it is another."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._said: dict[tuple[str, int, str], float] = {}
+        self._said: dict[tuple[str, int, str, object], float] = {}
 
     def __len__(self) -> int:
         return len(self._said)
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether a record is to be said."""
-        key = record.name, record.levelno, record.getMessage()
+        key = record.name, record.levelno, record.getMessage(), _failure(record)
         last = self._said.get(key)
         if last is not None and 0 <= record.created - last < AGAIN_AFTER:
             return False
@@ -44,6 +44,17 @@ class Seldom(logging.Filter):
         if len(self._said) > _MOST:
             del self._said[next(iter(self._said))]
         return True
+
+
+def _failure(record: logging.LogRecord) -> object:
+    """Return which failure is told of: of what kind, and where it was raised. What it says may be another each time."""
+    kind, _, trace = record.exc_info or (None, None, None)
+    if kind is None:
+        return None
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = None if trace is None else (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+    return kind.__qualname__, where
 
 
 def set_up_logs(stream: TextIO, *, verbose: bool) -> None:

@@ -67,6 +67,24 @@ def test_the_same_again_and_again_is_said_once(said: io.StringIO) -> None:
     assert len(_lines(said)) == 2
 
 
+def test_one_failure_does_not_hide_another(said: io.StringIO) -> None:
+    log = logging.getLogger("perdure.somewhere")
+
+    def fail(number: int) -> None:
+        try:
+            if number % 3 == 0:
+                raise RuntimeError(f"oh {number}")
+            if number % 3 == 1:
+                raise ValueError("no")
+            raise RuntimeError("elsewhere")
+        except Exception as error:
+            log.error("a request failed", exc_info=error)
+
+    for number in range(30):
+        fail(number)
+    assert ["oh 0" in _lines(said)[0], len(_lines(said))] == [True, 3]
+
+
 def test_after_a_while_it_is_said_again() -> None:
     seldom = Seldom()
 
