@@ -24,7 +24,7 @@ from tests.perdure_cli import Perdure
 from tests.tmux_server import PATIENCE, TmuxServer
 
 #: What everybody may ask for: that somebody is there, to log in, and the dashboard's own files.
-PUBLIC = ("/health", "/login", "/", "/assets/", "/icon.svg", "/look.js")
+PUBLIC = ("/health", "/login", "/", "/assets/", "/icon.svg", "/look.js", "/{rest:path}")
 SCREENS = ("/runs", "/time-machine", "/chats", "/jobs", "/events", "/settings")
 
 

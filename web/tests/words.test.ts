@@ -1,16 +1,18 @@
 import { expect, test } from "vitest";
 import { applied } from "../src/runs/applying";
-import { stretches, wordsOf } from "../src/chats/words";
+import { stretches, turnIn, wordsOf } from "../src/chats/words";
 import { inWords } from "../src/events/words";
 import { commandOf } from "../src/jobs/words";
 import { causeInWords } from "../src/pane/causes";
 import { letterSize, redraw } from "../src/pane/fitting";
 import { choicesOf } from "../src/pane/prompts";
+import { isPaste, type Pressed } from "../src/pane/typing";
+import { endedLately } from "../src/runs/ended";
 import { parseWord } from "../src/runs/states";
 import { addressOf, placeOf } from "../src/shell/route";
-import { progressOf, wanting } from "../src/time-machine/progress";
+import { nextLook, progressOf, unfinished, wanting, type RestoreLine } from "../src/time-machine/progress";
 import { heaped, placed } from "../src/time-machine/timeline";
-import type { Job, RestoreStep, SnapshotLine } from "../src/api/shapes";
+import type { Job, RestoreStep, Run, SnapshotLine } from "../src/api/shapes";
 import { lostOf } from "../src/runs/hosts";
 import { changeOf, type Settings } from "../src/settings/shapes";
 import { aRun } from "./runs";
@@ -91,9 +93,45 @@ test("a restore says how far it has come, and a plan what it would bring back", 
   const step = (result: string): RestoreStep => ({ n: 1, target: "", action: "resume", agent: null, conversation: null, argv: [], cwd: "", result, why: "", user: "", socket: "", pane: null, screen: [] });
   const steps = [step("verified"), step("failed"), step("planned")];
   const restore = { id: "x", steps, errors: [], settled: 2, total: 3, message: "" };
-  expect(progressOf({ ...restore, state: "running" })).toMatchObject({ verified: 1, failed: 1, isOver: false });
-  expect(progressOf({ ...restore, state: "partly" })).toMatchObject({ word: "Partly back", isOver: true });
+  expect(progressOf({ ...restore, state: "running" })).toMatchObject({ verified: 1, failed: 1 });
+  expect(progressOf({ ...restore, state: "partly" })).toMatchObject({ word: "Partly back" });
   expect(wanting(restore)).toBe(1);
+  expect(nextLook({ ...restore, state: "running" })).toBeLessThan(nextLook({ ...restore, state: "interrupted" }) ?? 0);
+  expect(nextLook({ ...restore, state: "done" })).toBeNull();
+});
+
+test("a restore that was interrupted is found again by its snapshot, unless a later one of it came to its end", () => {
+  const line = (id: string, state: RestoreLine["state"], hour: number, ...snapshots: string[]): RestoreLine => ({ id, state, snapshots, began_at: `2026-11-15T${hour}:00:00Z` });
+  const lines = [line("other", "running", 15, "b"), line("cut", "interrupted", 14, "a", "c"), line("old", "done", 13, "a")];
+  expect(unfinished(lines, "a")?.id).toBe("cut");
+  expect(unfinished([...lines, line("again", "done", 16, "a")], "a")).toBeNull();
+  expect(unfinished(lines, "nobody's")).toBeNull();
+});
+
+test("keys that paste are the browser's, and all others are the pane's", () => {
+  const pressed = (key: string, held: Partial<Pressed> = {}): Pressed => ({ key, ctrlKey: false, shiftKey: false, altKey: false, metaKey: false, ...held });
+  expect(isPaste(pressed("v", { ctrlKey: true }))).toBe(true);
+  expect(isPaste(pressed("V", { ctrlKey: true, shiftKey: true }))).toBe(true);
+  expect(isPaste(pressed("v", { metaKey: true }))).toBe(true);
+  expect(isPaste(pressed("v"))).toBe(false);
+  expect(isPaste(pressed("v", { ctrlKey: true, altKey: true }))).toBe(false);
+  expect(isPaste(pressed("c", { ctrlKey: true }))).toBe(false);
+});
+
+test("what has ended is shown for a day, unless its conversation goes on elsewhere", () => {
+  const now = Date.parse("2026-11-15T12:00:00Z");
+  const over = (id: string, at: string, conversation: string | null = null): Run => aRun({ id, ended_at: at, conversation });
+  const runs = [
+    aRun({ id: "r9", conversation: "went on" }), aRun({ id: "r8" }),
+    over("r1", "2026-11-15T10:00:00Z"), over("r2", "2026-11-15T11:00:00Z", "over"),
+    over("r3", "2026-11-15T11:30:00Z", "went on"), over("r4", "2026-11-13T11:00:00Z"),
+  ];
+  expect(endedLately(runs, now).map((run) => run.id)).toEqual(["r2", "r1"]);
+});
+
+test("an address leads to a turn of a chat, or to none", () => {
+  expect(turnIn("#turn-17")).toBe(17);
+  expect([turnIn(""), turnIn("#turn-"), turnIn("#main")]).toEqual([null, null, null]);
 });
 
 test("a command is shown as one would type it", () => {

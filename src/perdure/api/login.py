@@ -13,9 +13,12 @@ from perdure import __version__
 from perdure.api.admission import cookie_of
 from perdure.api.asking import Asked, Who, World
 from perdure.api.caller import Scope
+from perdure.api.errors import Unauthorized
 from perdure.api.failures import failures
 from perdure.api.guard import approach_of, peer_of
+from perdure.api.pages import the_page, wants_page
 from perdure.api.tokens import SESSION_LASTS
+from perdure.api.world import ApiWorld
 
 
 class Me(Struct, frozen=True, kw_only=True):
@@ -41,9 +44,7 @@ async def log_in(world: World, request: Request[Any, Any, Any], once: Once = "")
     """Follow a link: the browser is logged in from here on."""
     caller = world.keys.follow(once)
     if caller is None:
-        raise world.keys.refusal(
-            peer_of(request.scope), "This link was followed already, or is too old; `perdure open` makes another."
-        )
+        return await _followed_again(world, request)
     secret = await world.briefly(lambda: world.keys.log_in(caller))
     world.logs.audit(caller, "log in", "browser")
     response = Redirect("/", status_code=303)
@@ -57,6 +58,21 @@ async def log_in(world: World, request: Request[Any, Any, Any], once: Once = "")
         secure=world.keys.is_secure,
     )
     return response
+
+
+async def _followed_again(world: ApiWorld, request: Request[Any, Any, Any]) -> Response[Any]:
+    """A browser is shown the page, which says how to get in, or goes on where it is in already; a program is told."""
+    approach = approach_of(dict(request.scope))
+    secret = cookie_of(approach, world.keys.cookie)
+    is_browser = wants_page(request)
+    if is_browser and secret is not None and world.keys.who(secret) is not None:
+        return Redirect("/", status_code=303)
+    refusal = world.keys.refusal(
+        peer_of(request.scope), "This link was followed already, or is too old; `perdure open` makes another."
+    )
+    if is_browser and isinstance(refusal, Unauthorized):
+        return await the_page(status=401)
+    raise refusal
 
 
 @post("/api/logout", status_code=204, responses=failures())

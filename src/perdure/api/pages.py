@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
-from litestar import Response, get
+from litestar import Request, Response, get
 from litestar.exceptions import NotFoundException
 from litestar.params import PathParameter
+from litestar.response import Redirect
 
 import perdure
 
@@ -54,8 +55,26 @@ Name = Annotated[str, PathParameter(max_length=200)]
 )
 async def page() -> Response[bytes]:
     """The page, whichever screen it shows; where none was built, how to build it."""
+    return await the_page()
+
+
+@get("/{rest:path}", include_in_schema=False, sync_to_thread=False)
+def nowhere(request: Request[Any, Any, Any]) -> Response[Any]:
+    """What is at no address of ours: a person is led to the first screen, a program is told."""
+    if wants_page(request):
+        return Redirect("/", status_code=303)
+    raise NotFoundException("Nothing is at this address.")
+
+
+def wants_page(request: Request[Any, Any, Any]) -> bool:
+    """Return whether a browser asks on behalf of a person, who wants to see something."""
+    return "text/html" in request.headers.get("accept", "")
+
+
+async def the_page(*, status: int = 200) -> Response[bytes]:
+    """Return the page, with a status that says whether it is what was asked for."""
     try:
-        body, status = await asyncio.to_thread(_read, "index.html"), 200
+        body = await asyncio.to_thread(_read, "index.html")
     except OSError:
         body, status = _UNBUILT.encode(), 503
     return Response(body, status_code=status, media_type=_KINDS[".html"], headers={"cache-control": "no-store"})
@@ -97,4 +116,4 @@ def _read(*parts: str) -> bytes:
         return file.read()
 
 
-ROUTES = (page, asset, icon, look)
+ROUTES = (page, asset, icon, look, nowhere)

@@ -49,6 +49,15 @@ def test_every_screen_is_the_same_page_and_is_not_kept(client: TestClient[Litest
     assert answer.headers["cache-control"] == "no-store"
 
 
+def test_an_unknown_address_leads_a_person_to_the_first_screen_and_a_program_nowhere(
+    client: TestClient[Litestar], dist: str
+) -> None:
+    for path in ("/nowhere", "/run/r7/x"):
+        led = client.get(path, headers={"accept": "text/html,*/*;q=0.8"}, follow_redirects=False)
+        assert (led.status_code, led.headers["location"]) == (303, "/")
+        assert client.get(path, headers={"accept": "*/*"}).status_code == 404
+
+
 def test_a_part_is_kept_for_good_since_another_build_has_another_name(client: TestClient[Litestar], dist: str) -> None:
     script, rules = client.get("/assets/index-abc.js"), client.get("/assets/index-abc.css")
     assert (script.text, rules.text) == ("1", "a{}")

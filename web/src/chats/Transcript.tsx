@@ -3,12 +3,12 @@ import { ask, sentence } from "../api/ask";
 import { follow, mayWrite, now } from "../api/live";
 import type { Chat, Turn } from "../api/shapes";
 import { useAnswer } from "../shell/loading";
-import { go } from "../shell/route";
+import { go, part } from "../shell/route";
 import { Trouble } from "../shell/Trouble";
 import { counted } from "../text/numbers";
 import { Passage, Said } from "../text/Said";
 import { clock, moment } from "../text/times";
-import { wordsOf } from "./words";
+import { turnIn, wordsOf } from "./words";
 
 interface WholeChat {
   chat: Chat;
@@ -19,19 +19,22 @@ const LAST = 200;
 
 /** What was said in a chat, the latest at the end. */
 export function Transcript({ id }: { id: string }) {
+  const wanted = turnIn(part.value);
   const loaded = useAnswer<WholeChat>(async () => {
     const path = `/api/chats/${encodeURIComponent(id)}`;
-    const [chat, turns] = await Promise.all([ask<{ chat: Chat }>("GET", path), ask<{ items: Turn[] }>("GET", `${path}/transcript?last=true&limit=${LAST}`)]);
-    return { chat: chat.chat, turns: turns.items };
-  }, [id]);
+    const turns = async (which: string): Promise<Turn[]> => (await ask<{ items: Turn[] }>("GET", `${path}/transcript?${which}&limit=${LAST}`)).items;
+    const [{ chat }, last] = await Promise.all([ask<{ chat: Chat }>("GET", path), turns("last=true")]);
+    const isEarlier = wanted !== null && last[0] !== undefined && wanted < last[0].position;
+    return { chat, turns: isEarlier ? await turns(`before=${wanted + LAST / 2}`) : last };
+  }, [id, wanted]);
   useEffect(() => follow((event) => { if (event.data.chat === id) loaded.again(); }), [id]);
   const shown = loaded.value;
   const list = useRef<HTMLOListElement>(null);
   useEffect(() => {
     if (shown === null) return;
-    const wanted = location.hash ? document.getElementById(location.hash.slice(1)) : list.current?.lastElementChild;
-    wanted?.scrollIntoView({ block: "nearest" });
-  }, [shown === null, location.hash]);
+    const turn = wanted === null ? list.current?.lastElementChild : document.getElementById(`turn-${wanted}`);
+    turn?.scrollIntoView({ block: wanted === null ? "nearest" : "center" });
+  }, [shown?.turns[0]?.position, wanted]);
   if (shown === null) return loaded.error === null ? <p class="panel empty">Reading…</p> : <Trouble text={loaded.error} />;
   const { chat, turns } = shown;
   return (
@@ -48,7 +51,7 @@ export function Transcript({ id }: { id: string }) {
       <Trouble text={loaded.error} />
       <ol ref={list}>
         {turns.map((turn) => (
-          <li key={turn.position} id={`turn-${turn.position}`} class={`turn ${turn.role === "user" ? "person" : ""}`}>
+          <li key={turn.position} id={`turn-${turn.position}`} class={`turn ${turn.role === "user" ? "person" : ""} ${turn.position === wanted ? "wanted" : ""}`}>
             <p class="soft">
               <strong>{turn.role}</strong> {turn.tool_name}{" "}
               <time class="number" dateTime={turn.at}>
@@ -61,6 +64,12 @@ export function Transcript({ id }: { id: string }) {
       </ol>
     </article>
   );
+}
+
+/** Whoever renames types at once: letters elsewhere are shortcuts. */
+function begun(field: HTMLInputElement | null): void {
+  field?.focus();
+  field?.select();
 }
 
 function Title({ chat, onChange }: { chat: Chat; onChange: () => void }) {
@@ -95,7 +104,7 @@ function Title({ chat, onChange }: { chat: Chat; onChange: () => void }) {
         void rename(draft);
       }}
     >
-      <input class="field grow" aria-label="Title" value={draft} maxLength={100} onInput={(event) => setDraft(event.currentTarget.value)} />
+      <input class="field grow" ref={begun} aria-label="Title" value={draft} maxLength={100} onInput={(event) => setDraft(event.currentTarget.value)} />
       <button class="button main">Keep</button>
       <button type="button" class="button" onClick={() => setDraft(null)}>
         Cancel

@@ -16,6 +16,12 @@ export function wordsOf(turn: Turn): string {
   return [...parts.map(asText).filter((text) => text !== null), ...calls].join("\n");
 }
 
+/** Which turn the end of an address (`#turn-7`) leads to. */
+export function turnIn(hash: string): number | null {
+  const found = /^#turn-(\d{1,9})$/.exec(hash)?.[1];
+  return found === undefined ? null : Number(found);
+}
+
 function callOf(call: unknown): string {
   if (typeof call !== "object" || call === null) return JSON.stringify(call);
   const form = ("function" in call ? call.function : call) as Record<string, unknown>;

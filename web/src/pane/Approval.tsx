@@ -7,6 +7,7 @@ import { Trouble } from "../shell/Trouble";
 import { cleanText } from "../text/clean";
 import { Said } from "../text/Said";
 import { choicesOf, type Prompt } from "./prompts";
+import type { Delivered } from "./Tell";
 
 /** What is asked stands at the end of what is shown. */
 function atItsEnd(box: HTMLPreElement | null): void {
@@ -25,9 +26,10 @@ export function Approval({ run }: { run: Run }) {
     setSending(true);
     setTrouble(null);
     try {
-      await ask("POST", `/api/runs/${run.id}/answer`, { prompt: shown.prompt, choice });
+      const { result, why } = await ask<Delivered>("POST", `/api/runs/${run.id}/answer`, { prompt: shown.prompt, choice });
+      if (result === "refused") setTrouble(`Nothing was sent: ${why ?? "it was refused."}`);
     } catch (error) {
-      setTrouble(sentence(error));
+      setTrouble(error instanceof Refused && error.status === 409 ? `Nothing was sent. ${error.message}` : sentence(error));
       if (error instanceof Refused && error.code === "SCREEN_CHANGED") prompt.again();
     } finally {
       setSending(false);

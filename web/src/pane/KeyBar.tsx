@@ -1,4 +1,5 @@
 import { socket } from "../api/live";
+import { refusalOf } from "./typing";
 
 /** What phones have no keys for, by tmux's names. */
 const KEYS: [string, string, string][] = [
@@ -18,15 +19,14 @@ const KEYS: [string, string, string][] = [
 
 interface KeyBarProps {
   run: string;
-  onRefused: (why: string) => void;
+  /** It was pressed, or why it was not. */
+  onTyped: (refused: string | null) => void;
 }
 
 /** Keys to press with a finger. */
-export function KeyBar({ run, onRefused }: KeyBarProps) {
+export function KeyBar({ run, onTyped }: KeyBarProps) {
   const press = (key: string): void => {
-    void socket.type(run, { keys: [key] }).then((answer) => {
-      if (answer.result === "refused") onRefused(answer.why ?? "It was not pressed.");
-    });
+    void socket.type(run, { keys: [key] }).then((answer) => onTyped(refusalOf(answer, "It was not pressed.")));
   };
   return (
     <div class="keybar" role="group" aria-label="Keys">

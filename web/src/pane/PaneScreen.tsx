@@ -19,6 +19,7 @@ import { KeyBar } from "./KeyBar";
 import { Tell } from "./Tell";
 import type { TerminalHandle } from "./TerminalView";
 import { Timeline } from "./Timeline";
+import { refusalOf } from "./typing";
 import "./pane.css";
 
 const TerminalView = lazy(() => import("./TerminalView"));
@@ -120,9 +121,23 @@ function Seen({ run }: { run: Run }) {
   );
 }
 
+const BRIEFLY = 8000;
+
+/** Something that is said for some seconds, unless something else is said before. */
+function useBrief(): [string | null, (text: string | null) => void] {
+  const [said, setSaid] = useState<{ text: string | null }>({ text: null });
+  useEffect(() => {
+    if (said.text === null) return;
+    const timer = setTimeout(() => setSaid({ text: null }), BRIEFLY);
+    return () => clearTimeout(timer);
+  }, [said]);
+  return [said.text, (text) => setSaid((before) => (before.text === null && text === null ? before : { text }))];
+}
+
 function Live({ run }: { run: Run }) {
   const handle = useRef<TerminalHandle | null>(null);
-  const [note, setNote] = useState<string | null>(null);
+  const [note, setNote] = useBrief();
+  const [closed, setClosed] = useState<string | null>(null);
   const [size, setSize] = useState<{ cols: number; rows: number } | null>(null);
   const [isTaken, setTaken] = useState(false);
   const isTakenNow = useRef(false);
@@ -130,6 +145,8 @@ function Live({ run }: { run: Run }) {
   // Whoever leaves gives the size back.
   useEffect(() => () => { if (isTakenNow.current) socket.releaseSize(run.id); }, [run.id]);
 
+  // Where there is nobody to be told anything, another part of the page comes after the terminal.
+  const isTold = mayWrite() && run.agent !== null;
   const takeSize = (): void => {
     if (isTaken) socket.releaseSize(run.id);
     else {
@@ -140,8 +157,7 @@ function Live({ run }: { run: Run }) {
   };
   const paste = async (): Promise<void> => {
     try {
-      const answer = await socket.type(run.id, { paste: await navigator.clipboard.readText() });
-      if (answer.result === "refused") setNote(answer.why ?? "It was not pasted.");
+      setNote(refusalOf(await socket.type(run.id, { paste: await navigator.clipboard.readText() }), "It was not pasted."));
       handle.current?.focus();
     } catch {
       setNote("The browser does not give the clipboard here. Press Ctrl V in the terminal.");
@@ -152,7 +168,10 @@ function Live({ run }: { run: Run }) {
       const { lines, rows } = await ask<{ lines: string[]; rows: number }>("GET", `/api/runs/${run.id}/scrollback?colours=true`);
       const above = lines.slice(0, Math.max(0, lines.length - rows));
       if (above.length === 0) setNote("Nothing has scrolled away yet.");
-      else handle.current?.showEarlier(above.join("\n"));
+      else {
+        setNote(null);
+        handle.current?.showEarlier(above.join("\n"));
+      }
     } catch (error) {
       setNote(sentence(error));
     }
@@ -165,17 +184,17 @@ function Live({ run }: { run: Run }) {
             run={run.id}
             mayType={mayWrite()}
             onReady={(ready) => (handle.current = ready)}
-            onRefused={setNote}
-            onClosed={(why) => setNote(`The terminal is no longer shown: ${why}`)}
+            onTyped={setNote}
+            onClosed={setClosed}
             onSize={(cols, rows) => setSize({ cols, rows })}
           />
         </Suspense>
       </div>
       <div class="row tools">
-        {mayWrite() && <KeyBar run={run.id} onRefused={setNote} />}
+        {mayWrite() && <KeyBar run={run.id} onTyped={setNote} />}
         <span class="grow" />
         <span class="soft number size">{size && `${size.cols}x${size.rows}`}</span>
-        <button class="button" onClick={() => void earlier()}>
+        <button class="button" data-after-terminal={isTold ? undefined : true} onClick={() => void earlier()}>
           Scrollback
         </button>
         {mayWrite() && (
@@ -190,9 +209,9 @@ function Live({ run }: { run: Run }) {
         )}
       </div>
       <p class="note soft" role="status">
-        {note ?? (mayWrite() ? "Typing in the terminal goes to the pane. F6 leaves it." : "You may look, and not type.")}
+        {note ?? (closed === null ? null : `The terminal is no longer shown: ${closed}`) ?? (mayWrite() ? "Typing in the terminal goes to the pane. F6 leaves it." : "You may look, and not type.")}
       </p>
-      {mayWrite() && run.agent !== null && <Tell run={run.id} />}
+      {isTold && <Tell run={run.id} />}
     </section>
   );
 }

@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 import { ask, sentence } from "../api/ask";
 
-interface Delivered {
+/** What came of telling a run something. */
+export interface Delivered {
   result: string;
   by?: string | null;
   why?: string | null;

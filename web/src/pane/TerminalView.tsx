@@ -7,6 +7,7 @@ import type { TerminalFrame, Typed } from "../api/socket";
 import { isReadAloud } from "../look/look";
 import { COLOURS } from "./colours";
 import { letterSize, redraw } from "./fitting";
+import { isPaste, refusalOf } from "./typing";
 import { silence } from "./silence";
 
 export interface TerminalHandle {
@@ -21,8 +22,10 @@ interface TerminalViewProps {
   run: string;
   mayType: boolean;
   onReady: (handle: TerminalHandle) => void;
-  onRefused: (why: string) => void;
-  onClosed: (why: string) => void;
+  /** What was typed has arrived, or why it has not. */
+  onTyped: (refused: string | null) => void;
+  /** Why it is no longer shown; null: it is. */
+  onClosed: (why: string | null) => void;
   onSize: (cols: number, rows: number) => void;
 }
 
@@ -107,6 +110,7 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
     if (message.type === "screen") {
       last = message;
       isOld = true;
+      props.current.onClosed(null);
       drawIfOld();
     } else if (message.type === "output") terminal.write(message.text);
     else if (message.type === "resized") resize(message.cols, message.rows);
@@ -114,9 +118,7 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
   };
   const type = (what: Typed): void => {
     if (!props.current.mayType) return;
-    void socket.type(run, what).then((answer) => {
-      if (answer.result === "refused") props.current.onRefused(answer.why ?? "It was not typed.");
-    });
+    void socket.type(run, what).then((answer) => props.current.onTyped(refusalOf(answer, "It was not typed.")));
   };
 
   terminal.onData((text) => type({ text }));
@@ -135,6 +137,8 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
       if (event.type === "keydown") document.querySelector<HTMLElement>("[data-after-terminal]")?.focus();
       return false;
     }
+    // The browser pastes, and what is pasted comes as an event of its own.
+    if (isPaste(event)) return false;
     // What these send depends on what the program has told its terminal, which tmux knows and this one may not.
     const name = event.shiftKey || event.ctrlKey || event.altKey || event.metaKey ? undefined : MOVES[event.key];
     if (name === undefined) return true;

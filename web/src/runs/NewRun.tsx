@@ -2,9 +2,13 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, sentence } from "../api/ask";
 import { go } from "../shell/route";
 import { Trouble } from "../shell/Trouble";
+import { cleanLine } from "../text/clean";
 import { refresh, runs } from "./store";
 
 interface Started {
+  result: string;
+  why: string;
+  name: string;
   run: string | null;
   socket: string;
   pane: string;
@@ -38,11 +42,21 @@ export function NewRun({ onClose }: { onClose: () => void }) {
     setTrouble(null);
     try {
       const started = await ask<Started>("POST", "/api/runs", given);
+      // Whoever is told why has to have what they wrote: the dialog stays.
+      if (started.result === "ended") {
+        setTrouble(`It has ended already: ${started.why}`);
+        return;
+      }
       const run = await runOf(started);
+      if (run === null) {
+        setTrouble(`It was started in session ${cleanLine(started.name)}, but has not been seen yet. It will be on the first screen.`);
+        return;
+      }
       onClose();
-      if (run !== null) go("runs", run);
+      go("runs", run);
     } catch (error) {
       setTrouble(sentence(error));
+    } finally {
       setStarting(false);
     }
   };

@@ -3,6 +3,7 @@ import type { Run } from "../api/shapes";
 import { StateMark } from "../look/StateMark";
 import { addressOf } from "../shell/route";
 import { amount } from "../text/numbers";
+import { cleanLine } from "../text/clean";
 import { Said } from "../text/Said";
 import { clock, lasting, moment } from "../text/times";
 import { doing } from "./grouping";
@@ -71,12 +72,12 @@ export function RunRow({ run, name, withOwner }: RunRowProps) {
     <li class="run">
       <a href={addressOf("runs", run.id)} data-row>
         <span class="repo" style={theme ? { background: theme.body } : {}} />
-        <StateMark state={run.state} reason={run.reason} confidence={run.confidence} />
-        <span class="name cut">
+        {run.ended_at === null ? <StateMark state={run.state} reason={run.reason} confidence={run.confidence} /> : <StateMark state="exited" reason={null} />}
+        <span class="name cut" title={cleanLine(name)}>
           <Said text={name} />
         </span>
         <span class="agent cut">{run.agent ?? "shell"}</span>
-        <span class="doing cut">{line === null ? <span class="soft">nothing said yet</span> : <Said text={line} />}</span>
+        <span class="doing cut" title={line === null ? undefined : cleanLine(line)}>{line === null ? <span class="soft">nothing said yet</span> : <Said text={line} />}</span>
         <Context run={run} />
         <Work run={run} />
         {withOwner && (
@@ -84,7 +85,7 @@ export function RunRow({ run, name, withOwner }: RunRowProps) {
             {run.user}@{run.host}
           </span>
         )}
-        <Since at={run.since} />
+        <Since at={run.ended_at ?? run.since} />
         {run.health !== null && run.health !== "healthy" && <span class="health tone-trouble">server {run.health}</span>}
       </a>
     </li>

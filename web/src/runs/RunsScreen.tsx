@@ -8,6 +8,7 @@ import { addressOf } from "../shell/route";
 import { Trouble } from "../shell/Trouble";
 import { counted } from "../text/numbers";
 import { FirstSteps } from "./FirstSteps";
+import { ended, keepEnded } from "./ended";
 import { agentsOf, grouped, matches, nameOf, type Filter, type Group } from "./grouping";
 import { lost } from "./hosts";
 import { Lost } from "./Lost";
@@ -24,11 +25,13 @@ export function RunsScreen() {
   const [isNew, setNew] = useState(false);
   useRowKeys([{ keys: ["n"], does: "start an agent", action: () => setNew(mayWrite()) }]);
   useEffect(backToRow, []);
+  useEffect(keepEnded, []);
   const all = runs.value;
   if (all === null) {
     return trouble.value === null ? <p class="empty">Looking…</p> : <Trouble text={trouble.value} />;
   }
-  const shown = all.filter((run) => matches(run, filter.value));
+  const gone = ended.value.filter((run) => !all.some((each) => each.id === run.id));
+  const shown = [...all, ...gone].filter((run) => matches(run, filter.value));
   return (
     <>
       <header class="row headline">
@@ -42,7 +45,7 @@ export function RunsScreen() {
       <Trouble text={trouble.value} />
       <Lost />
       {all.length === 0 ? <FirstSteps onNew={() => setNew(true)} /> : <Filters all={all} />}
-      {all.length > 0 && shown.length === 0 && <p class="empty">No run is like that.</p>}
+      {all.length + gone.length > 0 && shown.length === 0 && <p class="empty">No run is like that.</p>}
       {grouped(shown).map((group) => (
         <GroupOfRuns key={group.name} group={group} all={all} />
       ))}
@@ -86,7 +89,12 @@ function Filters({ all }: { all: readonly Run[] }) {
   );
 }
 
+/** What has ended is seldom what somebody looks for. */
+const MOST_ENDED = 8;
+
 function GroupOfRuns({ group, all }: { group: Group; all: readonly Run[] }) {
+  const [wantsWhole, setWhole] = useState(false);
+  const isWhole = wantsWhole || group.name !== "ended" || group.runs.length <= MOST_ENDED;
   const owners = new Set(all.map((run) => `${run.user}@${run.host}`));
   return (
     <section class={`group panel ${group.name}`} aria-labelledby={`group-${group.name}`}>
@@ -94,10 +102,15 @@ function GroupOfRuns({ group, all }: { group: Group; all: readonly Run[] }) {
         {group.title} <span class="soft number">{group.runs.length}</span>
       </h2>
       <ul class={owners.size > 1 ? "runs owned" : "runs"}>
-        {group.runs.map((run) => (
+        {(isWhole ? group.runs : group.runs.slice(0, MOST_ENDED)).map((run) => (
           <RunRow key={run.id} run={run} name={nameOf(run, all)} withOwner={owners.size > 1} />
         ))}
       </ul>
+      {!isWhole && (
+        <button class="button plain" onClick={() => setWhole(true)}>
+          All {group.runs.length}
+        </button>
+      )}
     </section>
   );
 }

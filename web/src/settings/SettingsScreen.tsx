@@ -26,7 +26,7 @@ export function SettingsScreen() {
       <Trouble text={loaded.error} />
       <div class="settings">
         <div class="stack">
-          {settings && <Form key={settings.version} settings={settings} onChange={setChanged} onAgain={() => { setChanged(null); loaded.again(); }} />}
+          {settings && <Form key={settings.version} settings={settings} isWritten={changed !== null} onChange={setChanged} onAgain={() => { setChanged(null); loaded.again(); }} />}
         </div>
         <div class="stack">
           <ThisBrowser />
@@ -83,11 +83,13 @@ function ThisBrowser() {
 
 interface FormProps {
   settings: Settings;
+  /** Whether they have just been changed here. */
+  isWritten: boolean;
   onChange: (settings: Settings) => void;
   onAgain: () => void;
 }
 
-function Form({ settings, onChange, onAgain }: FormProps) {
+function Form({ settings, isWritten, onChange, onAgain }: FormProps) {
   const [said, setSaid] = useState<{ text: string; isTrouble: boolean } | null>(null);
   const keep = async (form: HTMLFormElement): Promise<void> => {
     const given = new Map([...new FormData(form)].map(([name, value]) => [name, typeof value === "string" ? value : ""]));
@@ -144,7 +146,7 @@ function Form({ settings, onChange, onAgain }: FormProps) {
           Read again
         </button>
         <span class="soft cut grow" role="status">
-          {said && !said.isTrouble ? said.text : <>written to <Said text={settings.file} /></>}
+          {said && !said.isTrouble ? said.text : <>{isWritten ? "Written to" : "Changes are written to"} <Said text={settings.file} /></>}
         </span>
       </div>
       <Trouble text={said?.isTrouble ? said.text : null} />

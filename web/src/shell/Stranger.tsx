@@ -4,6 +4,7 @@ export function Stranger() {
     <main class="stranger">
       <div>
       <h1>You are not logged in</h1>
+      {location.pathname === "/login" && <p class="notice call">This link was followed already, or is too old.</p>}
       <p>The dashboard can type into your terminals, so it lets nobody in without a link made on this machine. In a terminal, say</p>
       <pre>perdure open</pre>
       <p class="soft">That opens the dashboard in your browser, or prints a link that works once. `perdure up` prints one, too, when it starts.</p>

@@ -24,9 +24,14 @@ export function addressOf(screen: Screen, id: string | null = null): string {
 
 export const place = signal<Place>(typeof location === "undefined" ? placeOf("/") : placeOf(location.pathname));
 
-export function go(screen: Screen, id: string | null = null): void {
+/** Which part of it: `#turn-7`, or "". */
+export const part = signal(typeof location === "undefined" ? "" : location.hash);
+
+/** Go there; with a part (`#turn-7`), to that of it. */
+export function go(screen: Screen, id: string | null = null, which = ""): void {
   const address = addressOf(screen, id);
-  if (address !== location.pathname) history.pushState(null, "", address);
+  if (address + which !== location.pathname + location.hash) history.pushState(null, "", address + which);
+  part.value = which;
   place.value = placeOf(address);
   // Whoever hears the page, and whoever has only keys, goes on with what is new on it.
   const main = document.getElementById("main");
@@ -36,13 +41,16 @@ export function go(screen: Screen, id: string | null = null): void {
 
 /** Follow links and the browser's own buttons without loading anything again. */
 export function followLinks(): void {
-  addEventListener("popstate", () => (place.value = placeOf(location.pathname)));
+  addEventListener("popstate", () => {
+    part.value = location.hash;
+    place.value = placeOf(location.pathname);
+  });
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const link = event.target instanceof Element ? event.target.closest("a") : null;
     if (!link || link.origin !== location.origin || link.target || link.hasAttribute("download")) return;
     event.preventDefault();
     const { screen, id } = placeOf(link.pathname);
-    go(screen, id);
+    go(screen, id, link.hash);
   });
 }

@@ -1,11 +1,11 @@
-import { useEffect, useState } from "preact/hooks";
-import { ask, sentence } from "../api/ask";
-import { mayWrite } from "../api/live";
-import type { SnapshotLine } from "../api/shapes";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ask, Refused, sentence } from "../api/ask";
+import { connection, follow, mayWrite } from "../api/live";
+import type { Page, SnapshotLine } from "../api/shapes";
 import { refresh } from "../runs/store";
 import { Trouble } from "../shell/Trouble";
 import { counted } from "../text/numbers";
-import { progressOf, wanting, type Plan, type Restore } from "./progress";
+import { nextLook, progressOf, unfinished, wanting, type Plan, type Restore, type RestoreLine } from "./progress";
 import { Steps } from "./Steps";
 
 /** Bring a snapshot back: first what would be done, then do it and watch it be proven. */
@@ -14,7 +14,7 @@ export function Restoring({ snapshot }: { snapshot: SnapshotLine }) {
   const [restore, setRestore] = useState<Restore | null>(null);
   const [trouble, setTrouble] = useState<string | null>(null);
   const [isAsking, setAsking] = useState(false);
-  useFollowing(restore, setRestore, setTrouble);
+  useFollowing(snapshot.id, restore, setRestore, setTrouble);
 
   const attempt = async (action: () => Promise<void>): Promise<void> => {
     setAsking(true);
@@ -32,12 +32,13 @@ export function Restoring({ snapshot }: { snapshot: SnapshotLine }) {
       setPlan(await ask<Plan>("POST", "/api/restores/plan", { snapshot: snapshot.id }));
       setRestore(null);
     });
+  useChanges(plan !== null && restore === null, () => void preview());
   const begin = (): Promise<void> =>
     attempt(async () => setRestore(await ask<Restore>("POST", "/api/restores", { snapshot: snapshot.id })));
 
   const shown = restore ?? plan;
   const count = plan === null ? 0 : wanting(plan);
-  const isAtIt = restore !== null && !progressOf(restore).isOver;
+  const isAtIt = restore?.state === "running";
   return (
     <section class="panel restoring" aria-label="Bring it back">
       <h2>Bring it back</h2>
@@ -62,6 +63,11 @@ export function Restoring({ snapshot }: { snapshot: SnapshotLine }) {
               Restore {counted(count, "pane")}
             </button>
           )}
+          {restore?.state === "interrupted" && mayWrite() && (
+            <button class="button main" disabled={isAsking} onClick={() => void begin()}>
+              Go on with it
+            </button>
+          )}
         </div>
         {shown !== null && shown.steps.length > 0 && <Steps steps={shown.steps} />}
       </div>
@@ -69,29 +75,84 @@ export function Restoring({ snapshot }: { snapshot: SnapshotLine }) {
   );
 }
 
-function useFollowing(restore: Restore | null, onNews: (restore: Restore) => void, onTrouble: (text: string) => void): void {
-  const id = restore?.id ?? null;
-  const isOver = restore === null || progressOf(restore).isOver;
+const one = (id: string): Promise<Restore> => ask("GET", `/api/restores/${encodeURIComponent(id)}`);
+
+/** The restore of a snapshot that is not over, whoever began it; null when there is none. */
+async function found(snapshot: string): Promise<Restore | null> {
+  const { items } = await ask<Page<RestoreLine>>("GET", "/api/restores?limit=200");
+  const line = unfinished(items, snapshot);
+  return line === null ? null : one(line.id);
+}
+
+/** Keep a restore up to date. Another daemon does not know it by its id, but knows what became of it. */
+function useFollowing(snapshot: string, restore: Restore | null, onNews: (restore: Restore | null) => void, onTrouble: (text: string | null) => void): void {
   useEffect(() => {
-    if (id === null || isOver) return;
     let isCurrent = true;
-    const timer = setInterval(() => {
-      ask<Restore>("GET", `/api/restores/${encodeURIComponent(id)}`).then(
-        (news) => {
-          if (!isCurrent) return;
-          onNews(news);
-          if (progressOf(news).isOver) void refresh();
-        },
-        (error: unknown) => {
-          if (isCurrent) onTrouble(sentence(error));
-        },
-      );
-    }, 400);
+    // Whoever opens the moment again sees what goes on; without an answer nothing is claimed.
+    found(snapshot).then((news) => { if (isCurrent && news !== null) onNews(news); }, () => undefined);
     return () => {
       isCurrent = false;
-      clearInterval(timer);
     };
-  }, [id, isOver]);
+  }, [snapshot]);
+  const wait = nextLook(restore);
+  // What something else failed by stays to be read.
+  const hasComplained = useRef(false);
+  const complain = (text: string | null): void => {
+    if (text !== null || hasComplained.current) onTrouble(text);
+    hasComplained.current = text !== null;
+  };
+  useEffect(() => {
+    if (restore === null || wait === null) return;
+    let isCurrent = true;
+    const look = async (): Promise<void> => {
+      try {
+        const news = await one(restore.id).catch((error: unknown) => {
+          if (error instanceof Refused && error.status === 404) return found(snapshot);
+          throw error;
+        });
+        if (!isCurrent) return;
+        complain(news === null ? "What became of the restore is not known; look again at what would be done." : null);
+        onNews(news);
+        if (nextLook(news) === null) void refresh();
+      } catch (error) {
+        if (!isCurrent) return;
+        complain(sentence(error));
+        // The same again, later: whoever does not answer now may soon.
+        onNews({ ...restore });
+      }
+    };
+    const timer = setTimeout(() => void look(), wait);
+    return () => {
+      isCurrent = false;
+      clearTimeout(timer);
+    };
+  }, [restore, wait, snapshot]);
+}
+
+const COMES_AND_GOES = new Set(["run_created", "run_deleted", "run_returned", "server_died"]);
+
+/** Plan again what is shown when panes have come or gone meanwhile, or may have while nothing was heard. */
+function useChanges(isPlanned: boolean, again: () => void): void {
+  useEffect(() => {
+    if (!isPlanned) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const soon = (): void => {
+      clearTimeout(timer);
+      timer = setTimeout(again, 1000);
+    };
+    let isFirst = true;
+    const leave = [
+      follow((event) => { if (COMES_AND_GOES.has(event.kind)) soon(); }),
+      connection.subscribe((state) => {
+        if (state === "live" && !isFirst) soon();
+        isFirst = false;
+      }),
+    ];
+    return () => {
+      clearTimeout(timer);
+      for (const each of leave) each();
+    };
+  }, [isPlanned]);
 }
 
 function Progress({ restore }: { restore: Restore }) {
@@ -104,6 +165,7 @@ function Progress({ restore }: { restore: Restore }) {
         {failed > 0 && `, ${failed} failed`}
       </p>
       {restore.message !== "" && <p>{restore.message}</p>}
+      {restore.state === "interrupted" && <p>Nobody here is at it any more: Perdure was ended meanwhile, or it was begun in a terminal. What is there is left alone; what is missing can still be brought back.</p>}
       <progress max={Math.max(1, restore.total)} value={restore.settled} aria-label="How far it has come" />
     </div>
   );

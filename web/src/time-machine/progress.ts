@@ -1,6 +1,7 @@
 // How far a restore has come. Pure.
 
 import type { RestoreStep } from "../api/shapes";
+import { moment } from "../text/times";
 
 /** What a restore would do. */
 export interface Plan {
@@ -17,12 +18,14 @@ export interface Restore extends Plan {
   message: string;
 }
 
+/** One of the list of them. */
+export type RestoreLine = Pick<Restore, "id" | "state"> & { snapshots: string[]; began_at: string };
+
 export interface Progress {
   word: string;
   tone: "work" | "news" | "trouble";
   verified: number;
   failed: number;
-  isOver: boolean;
 }
 
 const WORDS: Record<Restore["state"], [string, Progress["tone"]]> = {
@@ -36,7 +39,24 @@ const WORDS: Record<Restore["state"], [string, Progress["tone"]]> = {
 export function progressOf(restore: Restore): Progress {
   const count = (result: string): number => restore.steps.filter((step) => step.result === result).length;
   const [word, tone] = WORDS[restore.state];
-  return { word, tone, verified: count("verified"), failed: count("failed"), isOver: restore.state !== "running" };
+  return { word, tone, verified: count("verified"), failed: count("failed") };
+}
+
+/** The restore of a snapshot that somebody is at, or that was interrupted; an earlier one does not matter once there is a later. */
+export function unfinished(restores: readonly RestoreLine[], snapshot: string): RestoreLine | null {
+  const latest = restores
+    .filter((each) => each.snapshots.includes(snapshot))
+    .reduce<RestoreLine | null>((best, each) => (best === null || (moment(each.began_at) ?? 0) > (moment(best.began_at) ?? 0) ? each : best), null);
+  return latest !== null && (latest.state === "running" || latest.state === "interrupted") ? latest : null;
+}
+
+/**
+ * In how many milliseconds to ask for a restore again; null: never. One that was interrupted may have gone on without the
+ * daemon, and its journal tells.
+ */
+export function nextLook(restore: Restore | null): number | null {
+  if (restore?.state === "running") return 400;
+  return restore?.state === "interrupted" ? 2000 : null;
 }
 
 /** How many panes a plan would bring back. */
