@@ -3,32 +3,83 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import pytest
 from websockets.asyncio.client import connect
 
 from perdure.api import connection
+from perdure.api import serve as serving
 from perdure.api.binding import listen
 from perdure.api.serve import serve
 from perdure.model.config import ApiConfig
+from tests.acceptance.watching import state_dir
 from tests.integration.api_here import api_here, caller
 from tests.tmux_server import PATIENCE
+
+
+class Held(connection.Connection):
+    """A connection of which it is known whether it is held."""
+
+    many = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
+        Held.many += 1
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        Held.many -= 1
+        super().connection_lost(exc)
+
+
+async def until_let_go() -> None:
+    async with asyncio.timeout(PATIENCE):
+        while Held.many:
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def asking(
+    host: str, port: int, room: int = 0
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Somebody who is connected; with `room`, for so many bytes that are not read."""
+    connection = socket.socket()
+    if room:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+    connection.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(connection, (host, port))
+    reader, writer = await asyncio.open_connection(sock=connection, limit=room or 65536)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+def question(path: str) -> bytes:
+    """Return what the owner asks with."""
+    with open(os.path.join(state_dir(), "api.token"), encoding="ascii") as file:
+        return f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {file.read().strip()}\r\n\r\n".encode()
 
 
 @asynccontextmanager
 async def served_here() -> AsyncIterator[tuple[str, int, str]]:
     """Where the routes of a daemon in this process are, and a ticket for a WebSocket."""
     async with api_here() as api:
+        api.world.keys.vault.main()
         listening = listen(ApiConfig(port=0))
-        serving = asyncio.get_running_loop().create_task(serve(listening, api.world, ApiConfig()))
+        running = asyncio.get_running_loop().create_task(serve(listening, api.world, ApiConfig()))
         try:
             yield "127.0.0.1", listening.port, api.world.keys.ticket(caller())
         finally:
-            serving.cancel()
+            running.cancel()
             with suppress(asyncio.CancelledError):
-                await serving
+                await running
 
 
 @pytest.mark.parametrize(
@@ -53,6 +104,64 @@ def test_whoever_does_not_come_to_the_point_is_let_go_of(said: bytes, monkeypatc
             async with asyncio.timeout(PATIENCE):
                 await reader.read()
             writer.close()
+
+    asyncio.run(go())
+
+
+def test_whoever_does_not_read_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "READ_WITHIN", 0.6)
+    monkeypatch.setattr(serving, "Connection", Held)
+
+    async def go() -> None:
+        async with served_here() as (host, port, _), asking(host, port, room=4096) as (reader, writer):
+            writer.write(question("/schema/openapi.json") * 60)
+            await reader.readexactly(10)
+            assert Held.many == 1
+            await until_let_go()
+
+    asyncio.run(go())
+
+
+def test_whoever_reads_slowly_gets_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "READ_WITHIN", 0.3)
+
+    async def go() -> None:
+        async with served_here() as (host, port, _), asking(host, port, room=4096) as (reader, writer):
+            writer.write(question("/schema/openapi.json")[:-2] + b"connection: close\r\n\r\n")
+            got = b""
+            while piece := await reader.read(4096):
+                got += piece
+                await asyncio.sleep(0.01)
+            head, _, body = got.partition(b"\r\n\r\n")
+            assert b"content-length: %d" % len(body) in head
+
+    asyncio.run(go())
+
+
+def test_strangers_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "CONNECTIONS", 4)
+
+    async def go() -> None:
+        async with served_here() as (host, port, _), AsyncExitStack() as open_ones:
+
+            async def some(many: int) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+                return [await open_ones.enter_async_context(asking(host, port)) for _ in range(many)]
+
+            async def ask(many: int) -> None:
+                for reader, writer in await some(many):
+                    writer.write(question("/api/me"))
+                    assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+
+            await ask(2)
+            await some(8)
+            await ask(2)
+            # All are our own now: there is no room, which is said as everything is.
+            ((reader, writer),) = await some(1)
+            writer.write(question("/api/me"))
+            async with asyncio.timeout(PATIENCE):
+                head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 503 ")
+            assert (json.loads(body)["code"], set(json.loads(body))) == ("CROWDED", {"code", "message", "data"})
 
     asyncio.run(go())
 

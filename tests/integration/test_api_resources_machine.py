@@ -61,7 +61,17 @@ def test_events_are_read_behind_a_number_and_waited_for(private_home: PrivateHom
             assert told_of["data"]["chat"] == chat
             nothing = (await client.get("/api/events", params={"after": told_of["seq"] + 99, "wait": 0.01})).json()
             assert nothing["items"] == []
-            for wrong in ("after=-1", "kind=bogus", "run=x", "wait=61", "limit=0"):
+            # The last number there is, however far behind it was asked.
+            assert told_of["seq"] <= nothing["last"] < told_of["seq"] + 50
+            # As with every other list, `next` given as `cursor` goes on.
+            page = (await client.get("/api/events", params={"limit": 2})).json()
+            found = [*page["items"]]
+            while page["next"] is not None:
+                page = (await client.get("/api/events", params={"limit": 2, "cursor": page["next"]})).json()
+                found += page["items"]
+            assert [each["seq"] for each in found] == sorted({each["seq"] for each in found})
+            assert found[-1]["seq"] >= told_of["seq"]
+            for wrong in ("after=-1", "kind=bogus", "run=x", "wait=61", "limit=0", "cursor=x", "cursor=-1"):
                 refused = await client.get(f"/api/events?{wrong}")
                 assert (refused.status_code, refused.json()["code"]) == (400, "USAGE_ERROR"), wrong
 

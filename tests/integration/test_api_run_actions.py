@@ -191,6 +191,15 @@ def test_a_run_that_is_let_go_of_lives_on(tmux: TmuxServer) -> None:
         run = await await_run(api.world.daemon, "work:0.0")
         gone = await client.delete(f"/api/runs/{run.id}")
         assert (gone.status_code, gone.json()["result"]) == (200, "detached")
+        for late in (
+            await client.post(f"/api/runs/{run.id}/input", json={"text": "hello"}),
+            await client.get(f"/api/runs/{run.id}/screen"),
+            await client.delete(f"/api/runs/{run.id}", params={"mode": "kill"}),
+        ):
+            # Its pane is there: nothing has to be brought back.
+            said = late.json()["message"]
+            assert (late.status_code, "not followed" in said, "restore" in said) == (404, True, False)
+        assert (await client.get(f"/api/runs/{run.id}")).json()["ended_at"] is not None
         assert (await client.get("/api/runs")).json()["items"] == []
 
     with_api(go)

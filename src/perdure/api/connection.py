@@ -1,17 +1,27 @@
-"""One connection, before it is known whose: what it may send, and how long it may take to, is bounded."""
+"""One connection, before it is known whose: what it may send, and how long it may take to say or read something, is bounded."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any, cast
 
+from litestar.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from perdure.api.admission import LARGEST_BODY
+from perdure.api.errors import Crowded, failure
+from perdure.api.replies import encoded
 
 #: How much may come before a request has said what it wants, in bytes: headers without an end would be kept in memory.
 LARGEST_HEAD = 256 << 10
 #: How long a request may take to be said, in seconds: there is room for so many connections only.
 SAID_WITHIN = 30.0
+#: How long a client may read nothing of what it is told, in seconds, and how often that is looked at meanwhile: one moment tells little.
+READ_WITHIN, LOOKS = 30.0, 3
+#: How many may be connected at once.
+CONNECTIONS = 256
+#: Where a request has, for `guard`, what is to be called once it is known whose connection it is.
+LET_IN = "perdure_let_in"
 
 
 class Connection(HttpToolsProtocol):
@@ -19,11 +29,18 @@ class Connection(HttpToolsProtocol):
 
     _unread = 0
     _timer: asyncio.TimerHandle | None = None
+    #: Whether nobody of ours has asked anything over it, and since when it is there.
+    is_stranger = True
+    made_at = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         """Wait for the first request, but not for ever."""
         super().connection_made(transport)
+        self.made_at = self.loop.time()
         self._begin_to_wait()
+        _Reading(transport).look()
+        if len(self.connections) > CONNECTIONS:
+            self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
@@ -42,10 +59,13 @@ class Connection(HttpToolsProtocol):
         """A request begins: it is to be said within its time."""
         self._begin_to_wait()
         super().on_message_begin()
+        self.scope["state"][LET_IN] = self._let_in
 
     def on_headers_complete(self) -> None:
         """It is known what is wanted."""
         self._unread = 0
+        is_full = max(len(self.connections), len(self.tasks)) > CONNECTIONS
+        self.app = cast(Any, crowded) if is_full else self.config.loaded_app
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -63,6 +83,16 @@ class Connection(HttpToolsProtocol):
         self._end_waiting()
         super().handle_websocket_upgrade()
 
+    def _let_in(self) -> None:
+        self.is_stranger = False
+
+    def _make_room(self) -> None:
+        """Let go of the stranger that is here longest: who only connects must not keep out those who may come in."""
+        others = [each for each in self.connections if isinstance(each, Connection) and each is not self]
+        strangers = [each for each in others if each.is_stranger]
+        if strangers:
+            min(strangers, key=lambda each: each.made_at).transport.abort()
+
     def _begin_to_wait(self) -> None:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(SAID_WITHIN, self.transport.close)
@@ -71,3 +101,35 @@ class Connection(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+class _Reading:
+    """Lets go of a connection whose client reads nothing, whatever it speaks: closing one waits until all is read."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._waiting = 0
+        self._same = 0
+
+    def look(self) -> None:
+        """Look whether anything was read, now and then until the connection is gone."""
+        waiting = self._transport.get_write_buffer_size()
+        if not waiting and self._transport.is_closing():
+            return
+        # What is written meanwhile changes the number too, but it is written only until there is too much.
+        self._same = self._same + 1 if waiting and waiting == self._waiting else 0
+        self._waiting = waiting
+        if self._same >= LOOKS:
+            self._transport.abort()
+            return
+        asyncio.get_running_loop().call_later(READ_WITHIN / LOOKS, self.look)
+
+
+async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
+    """Say that there is no room."""
+    status, body = failure(Crowded())
+    raw = encoded(body)
+    headers = {"content-type": "application/json", "content-length": str(len(raw)), "connection": "close"}
+    lines = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send(cast(Message, {"type": "http.response.start", "status": status, "headers": lines}))
+    await send(cast(Message, {"type": "http.response.body", "body": raw}))

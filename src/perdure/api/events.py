@@ -31,6 +31,10 @@ _MOST = 1 << 53
 _PAGES = 10
 
 After: TypeAlias = Annotated[int, QueryParameter(ge=0, le=_MOST, description="Only what came behind this number.")]
+Going: TypeAlias = Annotated[
+    str | None,
+    QueryParameter(pattern="^[0-9]{1,15}$", description="`next` of the page before; it goes before `after`."),
+]
 Wait: TypeAlias = Annotated[
     float,
     QueryParameter(ge=0, le=_LONGEST_WAIT, description="Where nothing is there yet, wait for so many seconds."),
@@ -45,7 +49,7 @@ class EventPage(Struct, frozen=True, kw_only=True):
     """Events in their order. Whoever goes on behind `after` misses nothing and gets nothing twice."""
 
     items: list[EventRow]
-    #: `after` as a text when there is more at this moment, else null.
+    #: `after` as a text when there is more at this moment, to be given as `cursor`; else null.
     next: str | None
     #: How far was read: the number to go on behind, now or later.
     after: int
@@ -68,11 +72,14 @@ async def list_events(
     run: OfRun = None,
     kind: Kinds = None,
     wait: Wait = 0.0,
+    cursor: Going = None,
 ) -> EventPage:
     """What has happened behind a number, in order; with `wait`, as soon as something has."""
     if run is not None and number_of(run) is None:
         raise UsageError(f"{run!r} is not the id of a run, such as r7.")
     asked = _Asked(run=run, kinds=tuple(kind or ()), limit=limit)
+    if cursor is not None:
+        after = int(cursor)
     page = await _read(world, caller, asked, after)
     if page.items or page.next is not None or not wait:
         return page
@@ -106,7 +113,8 @@ async def _read(world: ApiWorld, caller: Caller, asked: _Asked, after: int) -> E
             items=[event_row(each) for each in found],
             next=str(at) if is_more else None,
             after=at,
-            last=max(last, at),
+            # Of what was stored meanwhile some may be told already; a number beyond the end is nobody's.
+            last=max(last, found[-1].seq if found else 0),
         )
 
     return await world.read(work)

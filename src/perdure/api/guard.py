@@ -10,6 +10,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from perdure.api.admission import FOR_READERS, SAFE, Approach, admit
 from perdure.api.caller import Caller
+from perdure.api.connection import LET_IN
 from perdure.api.errors import TooMany, Unauthorized, failure
 from perdure.api.keys import Keys
 from perdure.api.lasting import Lasting, Waiting
@@ -72,6 +73,7 @@ class Guard:
         seen.caller = caller
         if caller is not None:
             cast(dict[str, Any], scope)["user"] = caller
+            _note_let_in(scope)
         if approach.is_websocket and caller is not None:
             lasting = Lasting(receive, send, lambda: self._keys.holds(caller))
             try:
@@ -180,6 +182,12 @@ def approach_of(scope: dict[str, Any]) -> Approach:
         headers=tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]),
         is_websocket=scope["type"] == "websocket",
     )
+
+
+def _note_let_in(scope: Scope) -> None:
+    let_in = cast(dict[str, Any], scope).get("state", {}).get(LET_IN)
+    if let_in is not None:
+        let_in()
 
 
 def peer_of(scope: Scope) -> str:

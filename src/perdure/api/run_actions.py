@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 
 from litestar import delete, get, post
@@ -17,7 +16,7 @@ from perdure.api.asking import Id, Who, World
 from perdure.api.caller import Caller
 from perdure.api.errors import ScreenChanged
 from perdure.api.failures import failures
-from perdure.api.panes import recipient_of, run_with_pane, spot_of
+from perdure.api.panes import Mode, recipient_of, run_with_pane, spot_of
 from perdure.api.run_rows import RunRow
 from perdure.api.world import ApiWorld
 from perdure.daemon import protocol
@@ -113,15 +112,6 @@ class Started(Struct, frozen=True, kw_only=True):
     socket: str
     #: The run's id; null when the daemon has not seen it yet.
     run: str | None
-
-
-class Mode(StrEnum):
-    """How a run is let go of."""
-
-    #: Only followed no longer; everything in tmux lives on.
-    DETACH = "detach"
-    #: Its pane is ended, kept first so that it can be brought back.
-    KILL = "kill"
 
 
 class Gone(Struct, frozen=True, kw_only=True):

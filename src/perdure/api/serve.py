@@ -21,8 +21,6 @@ from perdure.model.config import ApiConfig
 
 #: How long those who are just being answered may take in the end, in seconds.
 DRAIN = 2
-#: How many may be connected at once.
-CONNECTIONS = 256
 
 
 class _Server(uvicorn.Server):
@@ -73,7 +71,6 @@ def _settings(app: Guard, config: ApiConfig) -> uvicorn.Config:
         date_header=False,
         # What a proxy says of who asks is not believed: everybody could say it.
         proxy_headers=False,
-        limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=DRAIN,
         ssl_certfile=config.tls_cert or None,
         ssl_keyfile=config.tls_key or None,

@@ -164,8 +164,10 @@ class Client:
             return await world.answers.read_events(protocol.Events(after=behind))
 
         try:
-            behind = await world.read(lambda store: store.last_event()) if after is None else after
-            await self.say(words.said("subscribed", after=behind))
+            last = await world.read(lambda store: store.last_event())
+            # Behind a number that does not exist yet nothing would be told until it does: the store is another, or the number is wrong.
+            behind = last if after is None else min(after, last)
+            await self.say(words.said("subscribed", after=behind, last=last))
             with world.feed.subscribe(behind, read, wants) as events:
                 async for each in events:
                     await self.say(_events.told(each))
