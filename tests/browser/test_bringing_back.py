@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 
 from playwright.sync_api import expect
@@ -37,6 +38,46 @@ def test_a_killed_server_is_brought_back_and_its_conversations_verified(
         assert set(machine.agents.running()) == conversations
         looking.go("")
         expect(page.locator("li.run")).to_have_count(2)
+
+
+def test_a_restore_that_was_cut_short_is_told_of_and_gone_on_with(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    machine.agent("roof", "plan the roof")
+    for number in range(12):
+        tmux.run("new-session", "-d", "-s", f"shell{number}", "-n", "w", "sleep 3600")
+    machine.agents.await_running(1, 1)
+    conversations = set(machine.agents.running())
+    with machine.watched() as watcher:
+        watcher.await_state("roof:0.0", "idle", "attention(done)")
+        machine.perdure.ok("save")
+        looking = dashboard()
+        page = looking.page
+        port = page.url.split(":")[-1].strip("/")
+        tmux.kill9()
+        page.get_by_role("link", name="Bring it back").click()
+        page.get_by_role("button", name="Show what would be done").click()
+        page.get_by_role("button", name="Restore 13 panes").click()
+        watcher.wait_for(lambda: tmux.alive, "the first of it")
+        watcher.end(signal.SIGKILL)
+    expect(page.locator(".link.lost")).to_be_visible()
+    looking.complaints.clear()  # that nobody answered
+    with machine.watched(port=port):
+        restoring = page.locator(".restoring")
+        expect(page.locator(".link.live")).to_be_visible()
+        on = restoring.get_by_role("button", name="Go on with it")
+        expect(on.or_(restoring.get_by_text("Back:"))).to_be_visible()
+        if on.is_visible():
+            on.click()
+        expect(restoring).to_contain_text("1 conversation verified")
+        expect(restoring.get_by_role("alert")).to_have_count(0)
+        assert set(machine.agents.running()) == conversations
+        page.get_by_role("button", name="Look again").click()
+        expect(restoring).to_contain_text("Everything of it is there already")
+        # What is planned is so now: it is planned again when a pane goes.
+        tmux.run("kill-session", "-t", "shell3")
+        expect(restoring).to_contain_text("1 pane would be brought back")
+    looking.complaints.clear()
 
 
 def test_what_changed_between_two_moments_is_shown(

@@ -26,9 +26,10 @@ def test_a_chat_is_found_by_its_words_read_and_renamed(machine: Machine, dashboa
         found.locator("a").click()
         expect(page.locator(".turn")).to_have_count(2)
         expect(page.locator(".turn").nth(1)).to_contain_text("With <b>tiles</b> over a membrane.")
+        expect(page.locator(".turn.wanted")).to_contain_text("membrane")
         page.get_by_role("button", name="Rename").click()
-        page.get_by_label("Title").fill("A roof over it all")
-        page.get_by_role("button", name="Keep").click()
+        page.keyboard.type("A roof over it all")
+        page.keyboard.press("Enter")
         expect(page.locator(".transcript h2")).to_have_text("A roof over it all")
         # Somebody says something while it is read.
         machine.chat("Ann", "And slate?", "Too heavy.")

@@ -42,6 +42,15 @@ def test_what_is_typed_in_the_browser_arrives_in_tmux_and_what_comes_of_it_is_sh
         page.keyboard.press("Enter")
         green = page.locator(".xterm-rows span", has_text="green").last
         expect(green).to_have_css("color", "rgb(10, 200, 30)")
+        # What is copied elsewhere is pasted as everywhere, and goes to the program as it is.
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page.evaluate("navigator.clipboard.writeText('echo pasted $((5*5))')")
+        page.keyboard.press("Control+v")
+        page.keyboard.press("Enter")
+        expect(page.locator(".xterm-rows")).to_contain_text("pasted 25")
+        # Whoever has only keys gets out again, also where no agent can be told anything.
+        page.keyboard.press("F6")
+        expect(page.get_by_role("button", name="Scrollback")).to_be_focused()
         # Looking has changed nothing for whoever is at the terminal.
         assert _size(tmux, "work") == "90x20"
 
@@ -49,20 +58,21 @@ def test_what_is_typed_in_the_browser_arrives_in_tmux_and_what_comes_of_it_is_sh
 def test_a_viewer_takes_the_size_only_when_told_to_and_gives_it_back(
     machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
 ) -> None:
-    tmux.run("new-session", "-d", "-x", "90", "-y", "20", "-s", "work", "-n", "w", "sleep 3600")
+    tmux.run("new-session", "-d", "-x", "90", "-y", "70", "-s", "work", "-n", "w", "sleep 3600")
     with machine.watched() as watcher:
         watcher.await_run("work:0.0")
         looking = dashboard(phone=True)
         looking.open_run("work")
         page = looking.page
-        expect(page.locator(".size")).to_have_text("90x20")
+        expect(page.locator(".size")).to_have_text("90x70")
         page.get_by_role("button", name="Take size").click()
-        watcher.wait_for(lambda: _size(tmux, "work") != "90x20", "another size")
+        watcher.wait_for(lambda: _size(tmux, "work") != "90x70", "another size")
         cols, rows = _size(tmux, "work").split("x")
         assert int(cols) < 60
+        assert int(rows) < 40
         expect(page.locator(".size")).to_have_text(f"{cols}x{rows}")
         page.get_by_role("link", name="All runs").click()
-        watcher.wait_for(lambda: _size(tmux, "work") == "90x20", "its own size again")
+        watcher.wait_for(lambda: _size(tmux, "work") == "90x70", "its own size again")
 
 
 def test_what_scrolled_away_is_fetched_when_asked_for(

@@ -10,7 +10,7 @@ import { isPaste, type Pressed } from "../src/pane/typing";
 import { endedLately } from "../src/runs/ended";
 import { parseWord } from "../src/runs/states";
 import { addressOf, placeOf } from "../src/shell/route";
-import { nextLook, progressOf, unfinished, wanting, type RestoreLine } from "../src/time-machine/progress";
+import { latestOf, nextLook, progressOf, unfinished, wanting, type RestoreLine } from "../src/time-machine/progress";
 import { heaped, placed } from "../src/time-machine/timeline";
 import type { Job, RestoreStep, Run, SnapshotLine } from "../src/api/shapes";
 import { lostOf } from "../src/runs/hosts";
@@ -92,7 +92,7 @@ test("the newest snapshot stands at the right end, the oldest at the left, and n
 test("a restore says how far it has come, and a plan what it would bring back", () => {
   const step = (result: string): RestoreStep => ({ n: 1, target: "", action: "resume", agent: null, conversation: null, argv: [], cwd: "", result, why: "", user: "", socket: "", pane: null, screen: [] });
   const steps = [step("verified"), step("failed"), step("planned")];
-  const restore = { id: "x", steps, errors: [], settled: 2, total: 3, message: "" };
+  const restore = { id: "x", steps, errors: [], settled: 2, total: 3, message: "", began_at: "2026-11-15T12:00:00Z" };
   expect(progressOf({ ...restore, state: "running" })).toMatchObject({ verified: 1, failed: 1 });
   expect(progressOf({ ...restore, state: "partly" })).toMatchObject({ word: "Partly back" });
   expect(wanting(restore)).toBe(1);
@@ -106,6 +106,9 @@ test("a restore that was interrupted is found again by its snapshot, unless a la
   expect(unfinished(lines, "a")?.id).toBe("cut");
   expect(unfinished([...lines, line("again", "done", 16, "a")], "a")).toBeNull();
   expect(unfinished(lines, "nobody's")).toBeNull();
+  // What became of one that was begun at three.
+  expect(latestOf([...lines, line("ours", "done", 15, "a")], "a", Date.parse("2026-11-15T15:00:00Z"))?.id).toBe("ours");
+  expect(latestOf(lines, "a", Date.parse("2026-11-15T15:00:00Z"))).toBeNull();
 });
 
 test("keys that paste are the browser's, and all others are the pane's", () => {

@@ -5,7 +5,8 @@ import type { Page, SnapshotLine } from "../api/shapes";
 import { refresh } from "../runs/store";
 import { Trouble } from "../shell/Trouble";
 import { counted } from "../text/numbers";
-import { nextLook, progressOf, unfinished, wanting, type Plan, type Restore, type RestoreLine } from "./progress";
+import { moment } from "../text/times";
+import { latestOf, nextLook, progressOf, unfinished, wanting, type Plan, type Restore, type RestoreLine } from "./progress";
 import { Steps } from "./Steps";
 
 /** Bring a snapshot back: first what would be done, then do it and watch it be proven. */
@@ -14,9 +15,10 @@ export function Restoring({ snapshot }: { snapshot: SnapshotLine }) {
   const [restore, setRestore] = useState<Restore | null>(null);
   const [trouble, setTrouble] = useState<string | null>(null);
   const [isAsking, setAsking] = useState(false);
-  useFollowing(snapshot.id, restore, setRestore, setTrouble);
+  const isBusy = useRef(false);
 
   const attempt = async (action: () => Promise<void>): Promise<void> => {
+    isBusy.current = true;
     setAsking(true);
     setTrouble(null);
     try {
@@ -24,6 +26,7 @@ export function Restoring({ snapshot }: { snapshot: SnapshotLine }) {
     } catch (error) {
       setTrouble(sentence(error));
     } finally {
+      isBusy.current = false;
       setAsking(false);
     }
   };
@@ -32,7 +35,15 @@ export function Restoring({ snapshot }: { snapshot: SnapshotLine }) {
       setPlan(await ask<Plan>("POST", "/api/restores/plan", { snapshot: snapshot.id }));
       setRestore(null);
     });
-  useChanges(plan !== null && restore === null, () => void preview());
+  const take = (news: Restore | null): void => {
+    setRestore(news);
+    // What was planned before is no longer so.
+    setPlan(null);
+    if (news === null) void preview();
+  };
+  useFollowing(snapshot.id, restore, take, setTrouble);
+  // Not while a restore is asked for: a plan that comes behind it would hide it.
+  useChanges(plan !== null && restore === null, () => { if (!isBusy.current) void preview(); });
   const begin = (): Promise<void> =>
     attempt(async () => setRestore(await ask<Restore>("POST", "/api/restores", { snapshot: snapshot.id })));
 
@@ -46,7 +57,7 @@ export function Restoring({ snapshot }: { snapshot: SnapshotLine }) {
         {restore !== null ? (
           <Progress restore={restore} />
         ) : plan !== null ? (
-          <p>{count === 0 ? "Everything of it is there already." : `${counted(count, "pane")} would be brought back. Nothing has been done yet.`}</p>
+          <p>{count === 0 ? "Everything of it is there already." : `${counted(count, "pane")} would be brought back. Nothing is done before you say so.`}</p>
         ) : (
           <p class="soft">What is there already is left alone. Every agent that comes back is identified again: verified means the same conversation, by certain evidence.</p>
         )}
@@ -77,10 +88,9 @@ export function Restoring({ snapshot }: { snapshot: SnapshotLine }) {
 
 const one = (id: string): Promise<Restore> => ask("GET", `/api/restores/${encodeURIComponent(id)}`);
 
-/** The restore of a snapshot that is not over, whoever began it; null when there is none. */
-async function found(snapshot: string): Promise<Restore | null> {
-  const { items } = await ask<Page<RestoreLine>>("GET", "/api/restores?limit=200");
-  const line = unfinished(items, snapshot);
+/** The one of all restores that is chosen, whoever began it; null when there is none. */
+async function found(choose: (restores: readonly RestoreLine[]) => RestoreLine | null): Promise<Restore | null> {
+  const line = choose((await ask<Page<RestoreLine>>("GET", "/api/restores?limit=200")).items);
   return line === null ? null : one(line.id);
 }
 
@@ -89,7 +99,7 @@ function useFollowing(snapshot: string, restore: Restore | null, onNews: (restor
   useEffect(() => {
     let isCurrent = true;
     // Whoever opens the moment again sees what goes on; without an answer nothing is claimed.
-    found(snapshot).then((news) => { if (isCurrent && news !== null) onNews(news); }, () => undefined);
+    found((all) => unfinished(all, snapshot)).then((news) => { if (isCurrent && news !== null) onNews(news); }, () => undefined);
     return () => {
       isCurrent = false;
     };
@@ -107,12 +117,12 @@ function useFollowing(snapshot: string, restore: Restore | null, onNews: (restor
     const look = async (): Promise<void> => {
       try {
         const news = await one(restore.id).catch((error: unknown) => {
-          if (error instanceof Refused && error.status === 404) return found(snapshot);
+          if (error instanceof Refused && error.status === 404) return found((all) => latestOf(all, snapshot, moment(restore.began_at) ?? 0));
           throw error;
         });
         if (!isCurrent) return;
-        complain(news === null ? "What became of the restore is not known; look again at what would be done." : null);
         onNews(news);
+        complain(news === null ? "Perdure was ended meanwhile, and nothing is written down of this restore." : null);
         if (nextLook(news) === null) void refresh();
       } catch (error) {
         if (!isCurrent) return;

@@ -13,13 +13,14 @@ export interface Plan {
 export interface Restore extends Plan {
   id: string;
   state: "running" | "done" | "partly" | "failed" | "interrupted";
+  began_at: string;
   settled: number;
   total: number;
   message: string;
 }
 
 /** One of the list of them. */
-export type RestoreLine = Pick<Restore, "id" | "state"> & { snapshots: string[]; began_at: string };
+export type RestoreLine = Pick<Restore, "id" | "state" | "began_at"> & { snapshots: string[] };
 
 export interface Progress {
   word: string;
@@ -42,12 +43,19 @@ export function progressOf(restore: Restore): Progress {
   return { word, tone, verified: count("verified"), failed: count("failed") };
 }
 
+const began = (restore: { began_at: string }): number => moment(restore.began_at) ?? 0;
+
+/** The restore of a snapshot that was begun last, at `since` or later; null when there is none. */
+export function latestOf(restores: readonly RestoreLine[], snapshot: string, since = 0): RestoreLine | null {
+  return restores
+    .filter((each) => each.snapshots.includes(snapshot) && began(each) >= since)
+    .reduce<RestoreLine | null>((best, each) => (best === null || began(each) > began(best) ? each : best), null);
+}
+
 /** The restore of a snapshot that somebody is at, or that was interrupted; an earlier one does not matter once there is a later. */
 export function unfinished(restores: readonly RestoreLine[], snapshot: string): RestoreLine | null {
-  const latest = restores
-    .filter((each) => each.snapshots.includes(snapshot))
-    .reduce<RestoreLine | null>((best, each) => (best === null || (moment(each.began_at) ?? 0) > (moment(best.began_at) ?? 0) ? each : best), null);
-  return latest !== null && (latest.state === "running" || latest.state === "interrupted") ? latest : null;
+  const latest = latestOf(restores, snapshot);
+  return latest?.state === "running" || latest?.state === "interrupted" ? latest : null;
 }
 
 /**
