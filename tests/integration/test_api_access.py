@@ -205,6 +205,32 @@ def test_headers_without_an_end_are_not_kept(served: ServedApi) -> None:
         assert client.get("/health").status_code == 200
 
 
+def test_a_head_is_that_of_what_would_be_got(served: ServedApi) -> None:
+    with served.client() as client:
+        for path in ("/health", "/api/runs", "/api/me", "/schema/openapi.json", "/"):
+            got, head = client.get(path), client.head(path)
+            assert (head.status_code, head.content) == (got.status_code, b""), path
+            assert head.headers.get("content-type") == got.headers.get("content-type")
+        assert client.head("/api/nowhere").status_code == 404
+        assert client.head("/api/tickets").status_code == 405
+    with served.client("") as stranger:
+        assert stranger.head("/api/runs").status_code == 401
+
+
+def test_what_is_wrong_is_said_in_words_and_by_its_public_name(served: ServedApi) -> None:
+    with served.client() as client:
+        for path, said in (
+            ("/api/runs?state=bogus", "`state` is none of the words it may be."),
+            ("/api/events?after=-1", "`after` has to be at least 0."),
+            ("/api/runs/r1/wait", "`until` is missing."),
+            ("/api/nowhere", "There is nothing at this path."),
+        ):
+            assert client.get(path).json()["message"] == said
+        for body, said in (({"x": 1}, "There is no field `x`."), ([], "The body has to be an object, not a list.")):
+            assert client.post("/api/jobs", json=body).json()["message"] == said
+        assert client.post("/api/jobs").json()["message"] == "A body is needed, which is JSON."
+
+
 def test_every_answer_says_what_a_page_may_do(served: ServedApi) -> None:
     with served.client() as client:
         for answer in (client.get("/api/runs"), client.get("/api/nowhere"), client.get("/", headers={"host": "evil"})):

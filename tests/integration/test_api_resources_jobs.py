@@ -57,6 +57,12 @@ def test_a_job_is_started_told_something_read_and_forgotten_by_nobody(private_ho
         async with api_here() as api, api.client() as client:
             id = await spawned(client, "cat", owner="r7", cwd=private_home.home)
             row = (await client.get(f"/api/jobs/{id}")).json()
+            # That it runs on is no change.
+            while (await client.get(f"/api/jobs/{id}")).json()["uptime"] == row["uptime"]:
+                await asyncio.sleep(0.01)
+            tags = [(await client.get("/api/jobs")).headers["etag"], (await client.get("/api/jobs")).headers["etag"]]
+            assert tags[0] == tags[1]
+            row = (await client.get(f"/api/jobs/{id}")).json()
             assert (row["status"], row["argv"], row["owner"], row["cwd"]) == (
                 "running",
                 ["cat"],

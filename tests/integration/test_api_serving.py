@@ -120,6 +120,8 @@ def test_a_unix_socket_is_ones_own_and_needs_a_token_too(perdure: Perdure, priva
         (["--port", "x"], {}, "port"),
         (["--host", "no.such.host.invalid"], {}, "no address"),
         (["--unix-socket", "/tmp/x", "--port", "1"], {}, "place"),
+        (["--no-api", "--port", "0"], {}, "--no-api"),
+        (["--no-api", "--insecure-bind"], {}, "--no-api"),
         ([], {"PERDURE_PORT": "many"}, "PERDURE_PORT"),
     ],
 )
@@ -150,12 +152,23 @@ def test_on_a_terminal_it_prints_a_link_that_logs_in(perdure: Perdure, private_h
         process.terminate()
         assert process.wait(PATIENCE) == 0
         os.close(main)
+    assert "once=" not in said_at_the_beginning(perdure, private_home, "Dashboard", "--port", "0")
+
+
+def test_no_browser_is_promised_anything_at_a_unix_socket(perdure: Perdure, private_home: PrivateHome) -> None:
+    path = os.path.join(private_home.home, "http.sock")
+    said = said_at_the_beginning(perdure, private_home, f"unix:{path}", "--unix-socket", path)
+    assert ("perdure open" in said, "Dashboard" in said) == (False, False)
+
+
+def said_at_the_beginning(perdure: Perdure, private_home: PrivateHome, awaited: str, *args: str) -> str:
+    """Return what a daemon says on standard output that is no terminal, once it has said what is awaited."""
     log = os.path.join(private_home.home, "out.txt")
     with open(log, "wb") as out:
-        process = subprocess.Popen(perdure.argv("up", "--port", "0"), stdout=out, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(perdure.argv("up", *args), stdout=out, stdin=subprocess.DEVNULL)
     try:
-        wait_for(lambda: "Dashboard" in read(log), "the address")
-        assert "once=" not in read(log)
+        wait_for(lambda: awaited in read(log), "the address")
+        return read(log)
     finally:
         process.terminate()
         assert process.wait(PATIENCE) == 0

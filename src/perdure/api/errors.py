@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from msgspec import Struct
 
+from perdure.api.wrong import BODY, sentence
 from perdure.daemon.protocol import failure_from
 from perdure.errors import NotFound, PerdureError, failure_of
 from perdure.model.text import as_text
@@ -18,6 +20,11 @@ from perdure.model.text import as_text
 log = logging.getLogger(__name__)
 
 _UNKNOWN = "This could not be done; the daemon's log says why."
+#: What is said of what the framework itself refuses.
+_SAID = {
+    HTTPStatus.NOT_FOUND: "There is nothing at this path.",
+    HTTPStatus.METHOD_NOT_ALLOWED: "This path is not asked for in this way.",
+}
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -100,21 +107,42 @@ def failure(error: PerdureError) -> tuple[int, Failure]:
     return type(error).http_status, body
 
 
-def of_http(error: HTTPException) -> tuple[int, Failure]:
-    """Return the same of what the framework refuses: no such route, a wrong method, a body that is none."""
+def of_http(error: HTTPException, names: Mapping[str, str] | None = None) -> tuple[int, Failure]:
+    """Return the same of what the framework refuses: no such route, a wrong method, a body that is none.
+
+    `names` are what parameters are called by those who ask, where that is not what they are called here.
+    """
     status = HTTPStatus(error.status_code)
     code = status.name if status is not HTTPStatus.BAD_REQUEST else "USAGE_ERROR"
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return int(status), Failure(code=code, message=_UNKNOWN)
-    detail = str(error.detail).split("\n")[0]
     # What exactly is wrong with which field; the values themselves may be secrets.
-    extra = error.extra if isinstance(error.extra, list) else []
-    wrong = [
-        {name: str(each[name]) for name in ("key", "message") if name in each}
-        for each in extra
-        if isinstance(each, dict)
-    ]
-    return int(status), Failure(code=code, message=detail or status.phrase, data={"wrong": wrong} if wrong else None)
+    extra = [each for each in error.extra if isinstance(each, dict)] if isinstance(error.extra, list) else []
+    wrong = []
+    for each in extra:
+        key = str(each.get("key", BODY))
+        named = (names or {}).get(key, key)
+        wrong.append({"key": named, "message": sentence(named, str(each.get("message", "")))})
+    message = " ".join(each["message"] for each in wrong) or _said(error, status)
+    return int(status), Failure(code=code, message=message, data={"wrong": wrong} if wrong else None)
+
+
+def _said(error: HTTPException, status: HTTPStatus) -> str:
+    if status in _SAID:
+        return _SAID[status]
+    detail = str(error.detail).split("\n")[0]
+    if status is HTTPStatus.BAD_REQUEST:
+        return sentence(BODY, detail)
+    return f"{(detail or status.phrase).rstrip('.')}."
+
+
+def _public_names(request: Request[Any, Any, Any]) -> dict[str, str]:
+    """Return the parameters of the route that are called otherwise by those who ask."""
+    # Where there is no such route, there is none in it.
+    route: Any = cast(dict[str, Any], request.scope).get("route_handler")
+    fields = route.parsed_fn_signature.parameters if route is not None else {}
+    said = {name: getattr(field.kwarg_definition, "name", None) for name, field in fields.items()}
+    return {name: public for name, public in said.items() if public}
 
 
 def unexpected(error: Exception) -> tuple[int, Failure]:
@@ -128,14 +156,14 @@ def _told(status_and_body: tuple[int, Failure]) -> Response[Failure]:
     return Response(body, status_code=status, media_type="application/json")
 
 
-def on_failure(_: Request[Any, Any, Any], error: Exception) -> Response[Failure]:
+def on_failure(request: Request[Any, Any, Any], error: Exception) -> Response[Failure]:
     """Tell of any failure of a route."""
     if isinstance(error, PerdureError):
         return _told(failure(error))
     if isinstance(error, HTTPException):
         if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
             log.error("a request failed", exc_info=error)
-        return _told(of_http(error))
+        return _told(of_http(error, _public_names(request)))
     if isinstance(error, OSError):
         return _told(failure(failure_of(error)))
     return _told(unexpected(error))

@@ -102,6 +102,9 @@ class Guard:
             if not is_refused:
                 await watched(message)
 
+        if approach.method == "HEAD":
+            # What would be got is found out; whoever sends the answer leaves out all but its head.
+            scope = cast(Scope, {**scope, "method": "GET"})
         try:
             await self._app(scope, receive, tell)
         except asyncio.CancelledError:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from litestar import Response, get, post
 from litestar.params import JSONBody, QueryParameter
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from perdure.api.asking import Asked, Cursor, Id, Limit, Who, World
 from perdure.api.caller import Caller
@@ -172,7 +172,10 @@ async def list_jobs(
         page = page_of(jobs.list(owner=owner, is_running=running), limit=limit, cursor=cursor)
         return Page(items=[_row(jobs, job) for job in page.items], next=page.next)
 
-    return unless_known(request, await world.read(lambda _: work()) if world.owners_only(caller) else Page(items=[]))
+    page: Page[JobRow] = await world.read(lambda _: work()) if world.owners_only(caller) else Page(items=[])
+    # How long it has run can be told from when it began.
+    lasting = [structs.replace(row, uptime=0.0) for row in page.items]
+    return unless_known(request, page, by=(lasting, page.next))
 
 
 @post("/api/jobs", status_code=201, responses=failures())

@@ -80,10 +80,13 @@ def value_in(cursor: str | None, kind: type[T]) -> T | None:
         raise UsageError("There is no such page: only what `next` said leads to one.") from error
 
 
-def unless_known(request: Request[Any, Any, Any], content: T) -> Response[T]:
-    """Return the content, or that it has not changed since the caller last had it (ETag, If-None-Match)."""
+def unless_known(request: Request[Any, Any, Any], content: T, *, by: object = None) -> Response[T]:
+    """Return the content, or that it has not changed since the caller last had it (ETag, If-None-Match).
+
+    `by` is what it is known by, where some of the content changes with every moment.
+    """
     body = encoded(content)
-    etag = etag_of(body)
+    etag = etag_of(body if by is None else encoded(by))
     if is_known(request, etag):
         return unchanged(etag)
     return tagged(body, etag)  # type: ignore[arg-type]  # encoded once

@@ -100,6 +100,10 @@ class Vault:
             yield
 
     def _write(self, grants: Grants) -> None:
+        if os.path.exists(self._path) and _decoded(self._path) is None:
+            # Whoever repairs it finds all it told of.
+            os.replace(self._path, f"{self._path}.damaged")
+            log.warning("%s is set aside as %s.damaged", self._path, self._path)
         write_atomically(self._path, msgspec.json.encode(grants))
 
     def _known(self) -> Grants:
@@ -107,7 +111,7 @@ class Vault:
         if stamp is None:
             return Grants()
         if self._read[0] != stamp:
-            self._read = stamp, _decoded(self._path)
+            self._read = stamp, _decoded(self._path) or Grants()
         return self._read[1]
 
     def _read_main(self) -> str | None:
@@ -138,10 +142,10 @@ def _stamp(path: str) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _decoded(path: str) -> Grants:
+def _decoded(path: str) -> Grants | None:
     try:
         with open(path, "rb") as file:
             return msgspec.json.decode(file.read(), type=Grants)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         log.warning("%s cannot be read, so that nobody it told of is let in: %s", path, error)
-        return Grants()
+        return None

@@ -37,9 +37,14 @@ class Served:
         """Where it is."""
         return self._listening.base if self._listening.path is None else f"unix:{self._listening.path}"
 
+    @property
+    def is_for_browsers(self) -> bool:
+        """Whether a browser gets to it."""
+        return self._listening.path is None
+
     def link(self) -> str | None:
         """Return an address that logs us in, once; None where no browser gets to."""
-        if self._world is None or self._listening.path is not None:
+        if self._world is None or not self.is_for_browsers:
             return None
         return self._world.keys.link(self._setup.me.uid, self._setup.me.name)
 
@@ -62,7 +67,7 @@ class Served:
         self._listening.close()
 
     def _log_in(self, user: User) -> str:
-        if self._world is None or self._listening.path is not None:
+        if self._world is None or not self.is_for_browsers:
             raise NotFound(f"No browser gets to {self.url}; a program does, with a token.")
         return self._world.keys.link(user.uid, user.name)
 

@@ -116,8 +116,6 @@ def _served(args: argparse.Namespace, setup: Setup) -> Served | None:
 
 def _api_config(args: argparse.Namespace, config: ApiConfig) -> ApiConfig:
     """Return where to listen: as the arguments say, else the environment, else the configuration."""
-    if args.no_api:
-        return structs.replace(config, enabled=False)
     said = {
         "host": args.host,
         "port": args.port,
@@ -128,6 +126,10 @@ def _api_config(args: argparse.Namespace, config: ApiConfig) -> ApiConfig:
         "optional": args.api_optional or None,
     }
     given = {name: value for name, value in said.items() if value is not None}
+    if args.no_api:
+        if given:
+            raise UsageError("--no-api listens nowhere: nothing can be said of where and how.")
+        return structs.replace(config, enabled=False)
     if (args.tls_cert is None) != (args.tls_key is None):
         raise UsageError("--tls-cert and --tls-key are needed together.")
     where = {"host", "port", "unix_socket"} & given.keys()
@@ -158,7 +160,9 @@ def _say_ready(servers: int, panes: int, agents: int, served: Served | None, *, 
         return
     # Only where a person reads it: what goes to a journal is read by others, too.
     link = served.link() if sys.stdout.isatty() else None
-    if link is None:
+    if not served.is_for_browsers:
+        print(f"For programs with a token: {served.url}", flush=True)
+    elif link is None:
         print(f"Dashboard: {served.url} (`perdure open` logs you in)", flush=True)
     else:
         print(f"Dashboard: {link}\n(good once, within an hour; `perdure open` makes another)", flush=True)

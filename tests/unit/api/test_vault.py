@@ -77,3 +77,7 @@ def test_a_file_that_cannot_be_read_lets_nobody_in_but_the_owner(vault: Vault, p
         file.write('{"grants": [{"id"')
     assert vault.who(secret, NOW) is None
     assert vault.who(main, NOW) is not None
+    # And whoever is let in from now on does not cost what it held.
+    assert vault.who(read_only(vault), NOW) is not None
+    with open(os.path.join(private_home.state, "api.json.damaged"), encoding="utf-8") as file:
+        assert file.read() == '{"grants": [{"id"'

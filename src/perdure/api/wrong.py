@@ -1,0 +1,59 @@
+"""What is wrong with a request, in words for whoever made it. Pure: what was noticed is handed in as msgspec says it."""
+
+from __future__ import annotations
+
+import re
+
+#: What is called the whole of a body.
+BODY = "data"
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "null": "null",
+    "array": "a list",
+    "object": "an object",
+    "datetime": "a moment with its zone, such as 2026-01-31T12:00:00Z",
+}
+_BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than", "==": "exactly"}
+_COUNTED = {"str": "characters", "array": "items", "object": "fields"}
+
+_KIND = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
+_NUMBER = re.compile(r"Expected `(?:int|float|decimal)[^`]*` (>=|<=|>|<) (\S+)")
+_LENGTH = re.compile(r"Expected `(str|array|object)[^`]*` of length (>=|<=|==) (\d+)")
+_LOOKS = re.compile(r"Expected `str[^`]*` matching regex '(.+)'")
+_UNSAID = re.compile(r"Object missing required field `(.+)`")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.+)`")
+_NEEDED = re.compile(r"Missing required \w+ parameter '([^']+)'")
+
+
+def sentence(key: str, noticed: str) -> str:
+    """Return what is wrong with a field or parameter as a sentence."""
+    if found := _NEEDED.match(noticed) or _UNSAID.match(noticed):
+        return f"`{_below(key, found[1])}` is missing."
+    if found := _UNKNOWN.match(noticed):
+        return f"There is no field `{_below(key, found[1])}`."
+    what = "The body" if key == BODY else f"`{key}`"
+    if key == BODY and noticed == repr(BODY):
+        # The framework has looked for it in vain.
+        return "A body is needed, which is JSON."
+    if found := _KIND.match(noticed):
+        return f"{what} has to be {_kind(found[1])}, not {_kind(found[2])}."
+    if found := _NUMBER.match(noticed):
+        return f"{what} has to be {_BOUNDS[found[1]]} {found[2]}."
+    if found := _LENGTH.match(noticed):
+        return f"{what} has to have {_BOUNDS[found[2]]} {found[3]} {_COUNTED[found[1]]}."
+    if found := _LOOKS.match(noticed):
+        return f"{what} has to look like {found[1]}."
+    if noticed.startswith("Invalid enum value"):
+        return f"{what} is none of the words it may be."
+    return f"{what}: {noticed.rstrip('.')}."
+
+
+def _below(key: str, field: str) -> str:
+    return field if key == BODY else f"{key}.{field}"
+
+
+def _kind(said: str) -> str:
+    return " or ".join(_KINDS.get(each, each) for each in said.split(" | "))

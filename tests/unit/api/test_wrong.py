@@ -1,0 +1,60 @@
+"""What is wrong with a request, in words."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Meta, Struct
+
+from perdure.api.wrong import BODY, sentence
+
+
+class Taken(Struct, forbid_unknown_fields=True):
+    number: Annotated[int, Meta(ge=1, le=9)] = 1
+    some: Annotated[list[str], Meta(min_length=1)] | None = None
+    word: Annotated[str, Meta(max_length=3)] = ""
+    like: Annotated[str, Meta(pattern="^[a-f]+$")] = "a"
+
+
+class Needs(Struct):
+    text: str
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"number": 0}, "`number` has to be at least 1."),
+        ({"number": 10}, "`number` has to be at most 9."),
+        ({"number": "x"}, "`number` has to be a whole number, not a text."),
+        ({"some": "x"}, "`some` has to be a list or null, not a text."),
+        ({"some": []}, "`some` has to have at least 1 items."),
+        ({"word": "four"}, "`word` has to have at most 3 characters."),
+        ({"like": "z"}, "`like` has to look like ^[a-f]+$."),
+        ({"other": 1}, "There is no field `other`."),
+        ([], "The body has to be an object, not a list."),
+    ],
+)
+def test_what_msgspec_notices_is_said_in_words(given: object, said: str) -> None:
+    with pytest.raises(msgspec.ValidationError) as noticed:
+        msgspec.convert(given, Taken)
+    words, _, place = str(noticed.value).partition(" - at `$")
+    assert sentence(place.strip("`.") or BODY, words) == said
+
+
+def test_what_is_not_there_is_named() -> None:
+    with pytest.raises(msgspec.ValidationError) as noticed:
+        msgspec.convert({}, Needs)
+    assert sentence(BODY, str(noticed.value)) == "`text` is missing."
+    assert sentence("terminal", str(noticed.value)) == "`terminal.text` is missing."
+    needed = "Missing required query parameter 'until' for path /api/runs/r1/wait"
+    assert sentence(BODY, needed) == "`until` is missing."
+    assert sentence(BODY, repr(BODY)) == "A body is needed, which is JSON."
+
+
+@given(key=st.text(), noticed=st.text())
+def test_whatever_was_noticed_is_a_sentence(key: str, noticed: str) -> None:
+    assert sentence(key, noticed).endswith(".")
