@@ -1,11 +1,12 @@
-"""Chats are found by what was said; a job is followed as it prints."""
+"""Chats are found by what was said; a job is followed as it prints; events and settings are all there."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.looking import Dashboard
 from tests.browser.machine import Machine
@@ -56,6 +57,30 @@ def test_a_job_is_started_followed_told_something_and_seen_to_end(
         expect(output.locator(".stderr")).to_contain_text("oh")
         expect(page.locator(".job .state")).to_have_text("failed (3)")
         expect(page.locator(".list li .state")).to_have_text("failed (3)")
+
+
+def test_events_go_back_to_the_first_there_is(machine: Machine, dashboard: Callable[..., Dashboard]) -> None:
+    def told(route: Route) -> None:
+        asked = parse_qs(urlsplit(route.request.url).query)
+        after, limit = int(asked.get("after", ["0"])[0]), int(asked["limit"][0])
+        # The first hundred were forgotten.
+        numbers = range(max(101, after + 1), min(1000, max(100, after) + limit) + 1)
+        items = [
+            {"seq": n, "at": "2026-11-15T12:00:00Z", "kind": "saved", "run": None, "server": None, "data": {}}
+            for n in numbers
+        ]
+        route.fulfill(json={"items": items, "next": None, "after": after + limit, "last": 1000})
+
+    with machine.watched():
+        looking = dashboard()
+        page = looking.page
+        page.route("**/api/events?*", told)
+        looking.go("events")
+        for seen in (300, 600, 900):
+            expect(page.locator(".events li")).to_have_count(seen)
+            if seen < 900:
+                page.get_by_role("button", name="Earlier").click()
+        expect(page.get_by_role("button", name="Earlier")).to_have_count(0)
 
 
 def test_settings_that_are_safe_are_changed_in_the_file(machine: Machine, dashboard: Callable[..., Dashboard]) -> None:

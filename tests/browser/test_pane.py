@@ -113,10 +113,19 @@ def test_the_page_goes_on_by_itself_when_the_daemon_was_restarted(
         watcher.await_run("work:0.0")
         looking = dashboard()
         port = looking.page.url.split(":")[-1].strip("/")
+        looking.open_run("work")
     expect(looking.page.locator(".link.lost")).to_be_visible()
     looking.complaints.clear()  # that nobody answered
+    looking.page.locator(".terminal-view").click()
+    looking.page.keyboard.type("a")
+    expect(looking.page.locator(".note")).to_contain_text("nothing was typed")
     with machine.watched(port=port):
         expect(looking.page.locator(".link.live")).to_be_visible()
+        looking.page.keyboard.type("b")
+        expect(looking.page.locator(".xterm-rows")).to_contain_text("> b")
+        # What was said of before is not said for ever.
+        expect(looking.page.locator(".note")).to_contain_text("Typing in the terminal goes to the pane")
+        looking.page.get_by_role("link", name="All runs").click()
         tmux.run("new-session", "-d", "-s", "later", "-n", "w", "sleep 3600")
         expect(looking.page.locator("li.run")).to_have_count(2)
     looking.complaints.clear()

@@ -2,7 +2,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, sentence } from "../api/ask";
 import { go } from "../shell/route";
 import { Trouble } from "../shell/Trouble";
-import { cleanLine } from "../text/clean";
+import { cleanLine, cleanText } from "../text/clean";
+import { Said } from "../text/Said";
 import { refresh, runs } from "./store";
 
 interface Started {
@@ -12,6 +13,8 @@ interface Started {
   run: string | null;
   socket: string;
   pane: string;
+  /** What its pane shows, where it is not ready. */
+  screen: string[];
 }
 
 const MOMENTS = 20;
@@ -31,6 +34,7 @@ async function runOf(started: Started): Promise<string | null> {
 export function NewRun({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [trouble, setTrouble] = useState<string | null>(null);
+  const [left, setLeft] = useState<Started | null>(null);
   const [isStarting, setStarting] = useState(false);
   useEffect(() => dialog.current?.showModal(), []);
   const agents = [...new Set((runs.value ?? []).map((run) => run.agent).filter((name) => name !== null))].sort();
@@ -40,11 +44,13 @@ export function NewRun({ onClose }: { onClose: () => void }) {
     const given = Object.fromEntries([...new FormData(form)].filter(([, value]) => typeof value === "string" && value.trim() !== ""));
     setStarting(true);
     setTrouble(null);
+    setLeft(null);
     try {
       const started = await ask<Started>("POST", "/api/runs", given);
       // Whoever is told why has to have what they wrote: the dialog stays.
       if (started.result === "ended") {
-        setTrouble(`It has ended already: ${started.why}`);
+        setTrouble(`It has ended already: ${cleanLine(started.why)}.`);
+        setLeft(started);
         return;
       }
       const run = await runOf(started);
@@ -98,6 +104,14 @@ export function NewRun({ onClose }: { onClose: () => void }) {
           <input class="field" name="name" autocomplete="off" spellcheck={false} placeholder="the next number" />
         </label>
         <Trouble text={trouble} />
+        {left !== null && left.screen.some((line) => line.trim() !== "") && (
+          <>
+            <p class="soft">
+              Session <Said text={left.name} /> is still there. It shows
+            </p>
+            <pre class="output left-over">{cleanText(left.screen.join("\n").trim())}</pre>
+          </>
+        )}
         <div class="row end">
           <button type="button" class="button" onClick={onClose}>
             Cancel

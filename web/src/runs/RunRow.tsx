@@ -86,7 +86,7 @@ export function RunRow({ run, name, withOwner }: RunRowProps) {
           </span>
         )}
         <Since at={run.ended_at ?? run.since} />
-        {run.health !== null && run.health !== "healthy" && <span class="health tone-trouble">server {run.health}</span>}
+        {run.ended_at === null && run.health !== null && run.health !== "healthy" && <span class="health tone-trouble">server {run.health}</span>}
       </a>
     </li>
   );
