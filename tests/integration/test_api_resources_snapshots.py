@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+from datetime import datetime
 from typing import Any
 
 import httpx
 import msgspec
 
-from perdure.model.event import EventKind
+from perdure.model.event import Event, EventKind
 from perdure.model.snapshot import Capture
 from tests.builders import a_capture, a_pane, a_server, a_text
 from tests.conftest import PrivateHome
@@ -165,6 +166,33 @@ def test_a_server_is_brought_back_step_by_step(tmux: TmuxServer, perdure: Perdur
             assert (row["here"], row["state"], row["snapshot"]) == (False, "done", id)
             shown = (await client.get(f"/api/restores/{row['id']}")).json()
             assert [step["target"] for step in shown["steps"]] == ["work:0.0", "work:0.1"]
+            # And by the id under which it was begun, too.
+            again = (await client.get(f"/api/restores/{done['id']}")).json()
+            same = ("id", "state", "snapshot", "began_at", "settled", "total", "summary", "message")
+            assert [again[name] for name in same] == [done[name] for name in same]
+            assert [(step["n"], step["target"]) for step in again["steps"]] == [(1, "work:0.0"), (2, "work:0.1")]
+            async with api.client(caller(uid=OTHER)) as theirs:
+                assert (await theirs.get(f"/api/restores/{done['id']}")).status_code == 404
+
+    asyncio.run(go())
+
+
+def test_a_restore_whose_daemon_was_killed_was_interrupted(private_home: PrivateHome) -> None:
+    id = "x0123456789abcdef"
+
+    async def go() -> None:
+        async with api_here() as api, api.client() as client:
+            at = api.world.now()
+            data = {"restore": id, "began_at": at.isoformat(), "settled": 0, "total": 2, "steps": []}
+            await api.world.note(Event(kind=EventKind.RESTORING, at=at, data=data))
+        async with api_here() as api, api.client() as client:
+            shown = (await client.get(f"/api/restores/{id}")).json()
+            assert (shown["id"], shown["state"], shown["ended_at"], shown["steps"]) == (id, "interrupted", None, [])
+            assert datetime.fromisoformat(shown["began_at"]) == at
+            unknown = await client.get("/api/restores/x0000000000000000")
+            assert (unknown.status_code, unknown.json()["code"]) == (404, "NOT_FOUND")
+            async with api.client(caller(uid=OTHER)) as theirs:
+                assert (await theirs.get(f"/api/restores/{id}")).status_code == 404
 
     asyncio.run(go())
 

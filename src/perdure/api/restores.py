@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
 from litestar import Response, get, post
 from litestar.params import JSONBody
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from perdure.api.asking import Asked, Cursor, Id, Limit, Who, World
 from perdure.api.caller import Caller
 from perdure.api.commands import answered
 from perdure.api.failures import UNCHANGED, failures
+from perdure.api.past import Past, past_of
 from perdure.api.replies import PAGE, Page, Reply, page_of, unless_known
 from perdure.api.restoring import Asked as Wanted
-from perdure.api.restoring import Restoring, State
+from perdure.api.restoring import Restoring, State, state_after
 from perdure.api.snapshots import find, may_see
 from perdure.api.world import ApiWorld
 from perdure.errors import NotFound, Refused, UsageError
+from perdure.live.whose import is_event_for
 from perdure.model.plan import Restore
 from perdure.model.server import Server
 from perdure.restore.shown import Restored, StepRow, Summary, Trouble, step_row, summary_of
@@ -121,10 +124,15 @@ async def one_restore(world: World, caller: Who, request: Asked, id: Id) -> Resp
         return unless_known(request, _shown(one))
 
     def work(store: Store) -> RestoreShown:
-        for each in store.list_restores(limit=_MOST):
-            if each.id == id and may_see(world, caller, each.server):
+        kept = [each for each in store.list_restores(limit=_MOST) if may_see(world, caller, each.server)]
+        for each in kept:
+            if each.id == id:
                 return _journalled(each)
-        raise NotFound(f"There is no restore {id[:40]!r}.")
+        owner = world.ground.me.uid
+        past = past_of(store, id, lambda event: is_event_for(event, caller.uid, owner=owner))
+        if past is None:
+            raise NotFound(f"There is no restore {id[:40]!r}.")
+        return _told_of(id, past, [each for each in kept if _is_of_past(each, past, owner)])
 
     return unless_known(request, await world.read(work))
 
@@ -223,6 +231,43 @@ def _journalled(restore: Restore) -> RestoreShown:
         steps=tuple(rows),
         errors=(),
     )
+
+
+def _told_of(id: str, past: Past, journalled: Sequence[Restore]) -> RestoreShown:
+    """Return a restore of a daemon that has ended: as it was told of, with what the journal has of it."""
+    parts = [_journalled(each) for each in reversed(journalled)]
+    steps = [step for part in parts for step in part.steps]
+    is_over = bool(parts) and all(part.summary is not None for part in parts)
+    if past.ended_at is not None:
+        state = state_after(past.exit_code, has_result=past.summary is not None)
+    else:
+        # Another has gone on from there, or nobody has.
+        states = {part.state for part in parts}
+        state = State.INTERRUPTED if not is_over else State.PARTLY if State.PARTLY in states else State.DONE
+    snapshots = tuple(dict.fromkeys(part.snapshot for part in parts if part.snapshot is not None))
+    return RestoreShown(
+        id=id,
+        state=state,
+        here=False,
+        user=next((part.user for part in parts), None),
+        snapshot=next(iter(snapshots), None),
+        snapshots=snapshots,
+        targets=(),
+        began_at=past.began_at,
+        ended_at=past.ended_at or (max(part.ended_at or past.began_at for part in parts) if is_over else None),
+        settled=len(steps),
+        total=max(len(steps), sum(part.total for part in parts)),
+        summary=past.summary,
+        message=past.message,
+        steps=tuple(structs.replace(step, n=n) for n, step in enumerate(steps, 1)),
+        errors=(),
+    )
+
+
+def _is_of_past(journalled: Restore, past: Past, owner: int) -> bool:
+    is_then = past.began_at <= journalled.began_at and (past.until is None or journalled.began_at <= past.until)
+    is_there = journalled.server.uid == owner if past.server is None else journalled.server.key == past.server
+    return is_then and is_there
 
 
 def _is_of(journalled: Restore, one: Restoring) -> bool:

@@ -1,6 +1,6 @@
 """Restores that were asked for over HTTP: each a process of its own, followed line by line, and told of as it goes.
 
-They are known for as long as the daemon runs; what became of every pane is in the journal beyond that.
+They are known for as long as the daemon runs; beyond that the events tell of them (`past`), and the journal what became of every pane.
 """
 
 from __future__ import annotations
@@ -84,10 +84,7 @@ class Restoring:
         """How it stands."""
         if self.ended_at is None:
             return State.RUNNING
-        known = {0: State.DONE, 4: State.PARTLY}
-        if self.exit_code is None or self.exit_code < 0:
-            return State.INTERRUPTED
-        return known.get(self.exit_code, State.FAILED) if self.restored is not None else State.FAILED
+        return state_after(self.exit_code, has_result=self.restored is not None)
 
     @property
     def steps(self) -> Sequence[StepRow]:
@@ -137,6 +134,14 @@ class Restoring:
         self._steps |= {row.n: row for row in rows}
         self._changed |= {row.n: row for row in rows}
         self.further.set()
+
+
+def state_after(exit_code: int | None, *, has_result: bool) -> State:
+    """Return how a restore stands that has ended so; None: it was ended."""
+    known = {0: State.DONE, 4: State.PARTLY}
+    if exit_code is None or exit_code < 0:
+        return State.INTERRUPTED
+    return known.get(exit_code, State.FAILED) if has_result else State.FAILED
 
 
 class Restores:
@@ -205,6 +210,7 @@ class Restores:
         if changed:
             data: dict[str, Any] = {
                 "restore": one.id,
+                "began_at": one.began_at.isoformat(),
                 "snapshot": one.asked.snapshot,
                 "settled": one.settled,
                 "total": len(one.steps),
@@ -215,6 +221,7 @@ class Restores:
     def _end_of(self, one: Restoring) -> Event:
         data = {
             "restore": one.id,
+            "began_at": one.began_at.isoformat(),
             "socket": one.steps[0].socket if one.steps else None,
             "exit_code": one.exit_code,
             "message": one.message,
