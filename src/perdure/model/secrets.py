@@ -50,6 +50,11 @@ _URL_PASSWORD = re.compile(r"(?<=://)([^/\s:@]*):[^/\s]+@")
 # `curl -u USER:PASSWORD`.
 _LOGIN_FLAGS = frozenset({"-u", "-U", "--user", "--proxy-user"})
 _LOGIN = re.compile(r"([^:/\s]+):(?!\d+$)(?!/).+")
+# `mysql -pPASSWORD`, `sshpass -p PASSWORD`: what `-p` says is a secret with these programs, with others a port or a path.
+_P_PROGRAM = re.compile(r"(?:mysql|mariadb)[\w-]*|sshpass")
+_P_FLAG = re.compile(
+    r"(?<![\w.-])(?:(?:mysql|mariadb)[\w-]*(?=\s)[^\n|;&]{0,400}?\s-p|sshpass\s[^\n|;&]{0,400}?(?<=\s)-p[ \t]*)(?=[^\s-])"
+)
 # `--api-key VALUE`, `--token=VALUE`, `OPENAI_API_KEY=VALUE` inside running text, as far as the value.
 # A word before a space is only a name when it starts with a dash: prose may say "the key is here".
 _NAME = re.compile(r"(?<![\w-])(?P<name>(?P<dash>--?)?\w[\w-]*)(?P<gap>=|(?(dash)\s+(?!-)|(?!)))(?=\S)")
@@ -129,6 +134,8 @@ def redact_argv(argv: Sequence[str]) -> tuple[str, ...]:
     """Return the arguments, as many as there were, with every secret replaced."""
     shown: list[str] = []
     hide_next = False
+    #: Of which of the programs that take a secret behind `-p` these are the arguments, if of any.
+    program = ""
     for word in argv:
         name, equals, _ = word.partition("=")
         # A password may begin with a dash; what begins with two is the next option.
@@ -136,11 +143,20 @@ def redact_argv(argv: Sequence[str]) -> tuple[str, ...]:
             shown.append(HIDDEN)
         elif shown and argv[len(shown) - 1] in _LOGIN_FLAGS and (login := _LOGIN.fullmatch(word)):
             shown.append(f"{login[1]}:{HIDDEN}")
+        elif program and word.startswith("-p") and len(word) > 2:
+            shown.append(f"-p{HIDDEN}")
+            program = ""
         elif equals and not re.search(r"\s", name) and is_secret_name(name.lstrip("-")):
             shown.append(f"{name}={HIDDEN}")
         else:
             shown.append(redact_text(word))
         hide_next = not equals and word.startswith("-") and is_secret_name(word.lstrip("-"))
+        last = word.rpartition("/")[2]
+        if _P_PROGRAM.fullmatch(last):
+            program = last
+        elif program == "sshpass" and word == "-p":
+            # What follows is another program's.
+            hide_next, program = True, ""
     return tuple(shown)
 
 
@@ -187,9 +203,22 @@ def _redacted(text: str, hide: _Hide) -> str:
     for pattern in (_JSON, _ESCAPED_JSON, _HEADER):
         text = pattern.sub(lambda match: _hide_value(match, hide), text)
     text = _COOKIES.sub(lambda match: hide(match[0]), text)
+    if "-p" in text:
+        text = _hide_behind_p(text, hide)
     text = _hide_named(_hide_pairs(text, hide), hide)
     text = _VALUES.sub(lambda match: hide(match[0]), text)
     return _URL_PASSWORD.sub(lambda match: f"{match[1]}:{hide(match[0][len(match[1]) + 1 : -1])}@", text)
+
+
+def _hide_behind_p(text: str, hide: _Hide) -> str:
+    shown: list[str] = []
+    done = 0
+    while found := _P_FLAG.search(text, done):
+        word = _WORD.match(text, found.end())
+        end = word.end() if word else len(text)
+        shown += [text[done : found.end()], hide(text[found.end() : end])]
+        done = end
+    return "".join([*shown, text[done:]])
 
 
 def _hide_value(match: re.Match[str], hide: _Hide) -> str:

@@ -252,3 +252,43 @@ def test_a_mask_keeps_every_position(text: str) -> None:
 def test_no_repetition_takes_long(part: str) -> None:
     """Anything quadratic would take minutes here; without it, all of them take a second or two."""
     redact_text(part * (400_000 // len(part)))
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("mysql -u root -phunter2 shop", f"mysql -u root -p{HIDDEN} shop"),
+        ("/usr/bin/mysqldump -P 3306 -phunter2 shop", f"/usr/bin/mysqldump -P 3306 -p{HIDDEN} shop"),
+        ("sudo mariadb-admin -h db -pa=b ping", f"sudo mariadb-admin -h db -p{HIDDEN} ping"),
+        ("sshpass -p hunter2 ssh -p 22 host", f"sshpass -p {HIDDEN} ssh -p 22 host"),
+        ("sshpass -phunter2 ssh host", f"sshpass -p{HIDDEN} ssh host"),
+    ],
+)
+def test_what_some_programs_take_behind_p_is_a_password(line: str, shown: str) -> None:
+    assert redact_text(line) == shown
+    assert redact_argv(tuple(line.split())) == tuple(shown.split())
+    assert redact_argv(("sh", "-c", line))[2] == shown
+    masked = mask_text(line)
+    assert (len(masked), "hunter2" in masked) == (len(line), False)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mysql -u root -p shop",
+        "mysql --protocol=tcp --port=3306 shop",
+        "agent -p hello",
+        "docker run -p80:80 mysql",
+        "ssh -p22 host",
+        "cat mysql.log | grep -path",
+        "mkdir -p/tmp/mysql",
+    ],
+)
+def test_and_with_others_it_is_none(line: str) -> None:
+    assert redact_text(line) == line
+    assert redact_argv(tuple(line.split())) == tuple(line.split())
+
+
+def test_much_that_only_looks_like_it_takes_no_time() -> None:
+    line = "mysql -" * 20_000
+    assert redact_text(line) == line
