@@ -65,7 +65,7 @@ def test_events_go_back_to_the_first_there_is(machine: Machine, dashboard: Calla
         after, limit = int(asked.get("after", ["0"])[0]), int(asked["limit"][0])
         # The first hundred were forgotten.
         numbers = range(max(101, after + 1), min(1000, max(100, after) + limit) + 1)
-        items = [
+        items: list[dict[str, object]] = [
             {"seq": n, "at": "2026-11-15T12:00:00Z", "kind": "saved", "run": None, "server": None, "data": {}}
             for n in numbers
         ]

@@ -49,6 +49,7 @@ test("a turn is told with its parts and its calls", () => {
 test("addresses lead where they came from, whatever is in an id", () => {
   for (const id of ["r7", "a/b", "ü %", "?#"]) expect(placeOf(addressOf("chats", id))).toEqual({ screen: "chats", id });
   expect(placeOf("/nowhere")).toEqual({ screen: "runs", id: null });
+  expect(placeOf("/runs/%E0%A4")).toEqual({ screen: "runs", id: "%E0%A4" });
 });
 
 test("a prompt always has a way out, and an answer where the screen does not tell which there are", () => {

@@ -58,7 +58,11 @@ async def page() -> Response[bytes]:
     return await the_page()
 
 
-@get("/{rest:path}", include_in_schema=False, sync_to_thread=False)
+@get(
+    ["/{rest:path}", *(f"/{screen}/{{id:str}}/{{rest:path}}" for screen in SCREENS)],
+    include_in_schema=False,
+    sync_to_thread=False,
+)
 def nowhere(request: Request[Any, Any, Any]) -> Response[Any]:
     """What is at no address of ours: a person is led to the first screen, a program is told."""
     if wants_page(request):

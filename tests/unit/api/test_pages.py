@@ -52,7 +52,7 @@ def test_every_screen_is_the_same_page_and_is_not_kept(client: TestClient[Litest
 def test_an_unknown_address_leads_a_person_to_the_first_screen_and_a_program_nowhere(
     client: TestClient[Litestar], dist: str
 ) -> None:
-    for path in ("/nowhere", "/run/r7/x"):
+    for path in ("/nowhere", "/run/r7/x", "/runs/r7/x"):
         led = client.get(path, headers={"accept": "text/html,*/*;q=0.8"}, follow_redirects=False)
         assert (led.status_code, led.headers["location"]) == (303, "/")
         assert client.get(path, headers={"accept": "*/*"}).status_code == 404

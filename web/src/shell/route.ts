@@ -14,7 +14,16 @@ const SCREENS: readonly Screen[] = ["runs", "time-machine", "chats", "jobs", "ev
 export function placeOf(path: string): Place {
   const [first, second] = path.split("/").filter((part) => part !== "");
   const screen = SCREENS.find((each) => each === first) ?? "runs";
-  return { screen, id: second === undefined ? null : decodeURIComponent(second) };
+  return { screen, id: second === undefined ? null : decoded(second) };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // Half a character: nothing is called so, and the screen says so.
+    return part;
+  }
 }
 
 export function addressOf(screen: Screen, id: string | null = null): string {
