@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import pytest
 from websockets.asyncio.client import connect
+from websockets.frames import Frame, Opcode
 
 from perdure.api import connection
 from perdure.api import serve as serving
@@ -59,6 +60,12 @@ async def asking(
         writer.transport.abort()
         with suppress(ConnectionError):
             await writer.wait_closed()
+
+
+async def talk_on(writer: asyncio.StreamWriter, words: bytes) -> None:
+    while True:
+        writer.write(words)
+        await writer.drain()
 
 
 def question(path: str) -> bytes:
@@ -118,6 +125,26 @@ def test_whoever_does_not_read_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> 
             await reader.readexactly(10)
             assert Held.many == 1
             await until_let_go()
+
+    asyncio.run(go())
+
+
+def test_a_websocket_that_is_not_read_is_let_go_of_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "READ_WITHIN", 0.6)
+
+    async def go() -> None:
+        async with served_here() as (host, port, ticket), asking(host, port, room=4096) as (reader, writer):
+            asked = (
+                f"GET /api/socket?ticket={ticket} HTTP/1.1\r\nhost: {host}:{port}\r\norigin: http://{host}:{port}\r\n"
+            )
+            more = "upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\n"
+            key = "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            writer.write((asked + more + key).encode())
+            assert (await reader.readline()).startswith(b"HTTP/1.1 101 ")
+            # Each is answered by as many words, of which none is read.
+            nonsense = Frame(Opcode.TEXT, b'{"op":"' + b"x" * 2000 + b'"}').serialize(mask=True)
+            with pytest.raises(ConnectionError):
+                await asyncio.wait_for(talk_on(writer, nonsense * 20), PATIENCE)
 
     asyncio.run(go())
 
