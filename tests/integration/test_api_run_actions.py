@@ -184,6 +184,18 @@ def test_a_run_is_started_explained_and_ended_and_can_be_brought_back(
     ]
 
 
+def test_a_pane_that_takes_no_input_is_told_nothing(tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one", "cat")
+    tmux.run("select-pane", "-d", "-t", "work:0.0")
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0")
+        told = (await client.post(f"/api/runs/{run.id}/input", json={"text": "hello", "anyway": True})).json()
+        assert (told["result"], "no input" in told["why"]) == ("refused", True)
+
+    with_api(go)
+
+
 def test_a_run_that_is_let_go_of_lives_on(tmux: TmuxServer) -> None:
     tmux.run("new-session", "-d", "-s", "work", "-n", "one")
 
