@@ -31,9 +31,9 @@ chromium:
 up: setup tmux ## watch this machine's panes and save what changes, until Ctrl-C
 	@exec .venv/bin/perdure up
 
-# Six at once on however few cores: most of the time a test waits for tmux, an agent, a browser or a database.
+# Five at once on however few cores: most of the time a test waits for tmux, an agent, a browser or a database.
 test: setup tmux sshd chromium check ## all checks and all tests, apart from those that need real agents
-	@$(PY) -m pytest -q -n 6 --dist worksteal $(PYTEST_ARGS)
+	@$(PY) -m pytest -q -n 5 --dist worksteal $(PYTEST_ARGS)
 
 real-agents: ## install the real agent programs the tests know, in their pinned versions
 	@scripts/real-agents

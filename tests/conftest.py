@@ -16,7 +16,7 @@ from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer, dispose_all
 
 # Machines differ in speed: how long an example takes is never what a test is about.
-settings.register_profile("perdure", deadline=None)
+settings.register_profile("perdure", deadline=None, max_examples=60)
 settings.load_profile("perdure")
 
 # Whoever runs us may ignore these (`nohup`, a job in the background of a script), and what we start would, too.

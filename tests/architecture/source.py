@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -46,8 +47,9 @@ def parse(name: str, text: str) -> Module:
     return Module(name, text, ast.parse(text))
 
 
+@cache
 def modules() -> list[Module]:
-    """Return every module of the program."""
+    """Return every module of the program; read once, for that takes longer than all that is asked of them."""
     found = []
     for folder, _, names in os.walk(os.path.join(SRC, PACKAGE)):
         for name in names:

@@ -19,6 +19,7 @@ import msgspec
 from perdure.demo.agent import NAME
 from perdure.demo.program import install
 from perdure.errors import PerdureError, TmuxMissing
+from perdure.host.processes import is_inhabited
 from perdure.host.run import Ran, run
 from perdure.host.users import current_user
 from perdure.host.waiting import wait_until
@@ -135,7 +136,9 @@ class Machine:
         return int(self.tmux("display-message", "-p", "#{pid}"))
 
     def _is_deserted(self) -> bool:
-        """Say whether no agent is left: each holds its conversation's lock for as long as it lives."""
+        """Say whether nobody is left: each agent holds its conversation's lock, once it has come that far."""
+        if is_inhabited(self.root):
+            return False
         folder = os.path.join(self._agents, "locks")
         for name in _names(folder):
             with open(os.path.join(folder, name), "rb") as lock:

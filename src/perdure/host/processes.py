@@ -207,6 +207,22 @@ def is_alive(pid: int, start_ticks: int) -> bool:
     return bool(rest) and not _is_over(rest) and int(rest[19]) == start_ticks
 
 
+def is_inhabited(directory: str) -> bool:
+    """Say whether a process that we may look at, and that is not us, works in a directory or below; False without /proc."""
+    for name in filter(str.isdigit, _listed("/proc")):
+        where = _link(f"/proc/{name}/cwd")
+        if where is not None and f"{where}/".startswith(f"{directory}/") and int(name) != os.getpid():
+            return True
+    return False
+
+
+def _listed(path: str) -> list[str]:
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
+
+
 def _on_terminal(entry: Entry, tty: str) -> bool:
     name = tty.rpartition("/dev/pts/")[2]
     if not name.isdigit() or not entry.tty:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "samples")
 
@@ -16,3 +17,8 @@ def read(version: str, name: str) -> bytes:
 def names(version: str, beginning: str) -> list[str]:
     """Return the recorded files whose names begin so."""
     return sorted(name for name in os.listdir(os.path.join(FOLDER, version)) if name.startswith(beginning))
+
+
+def ends(length: int) -> Iterator[int]:
+    """Yield where a line is cut: anywhere near its ends, and here and there between them."""
+    yield from (at for at in range(length) if at < 48 or at >= length - 16 or at % 7 == 0)

@@ -11,6 +11,7 @@ import pytest
 
 from perdure.model.identity import Evidence, Identity
 from perdure.ports import ReadsTranscripts
+from tests.contract.agents import samples
 from tests.contract.agents.case import AgentCase, Transcript, every_case
 from tests.unit.agents.hosts import DirectoryHost, process
 
@@ -60,7 +61,7 @@ def test_the_path_that_was_found_before_reads_the_same(
 
 
 def cuts(transcript: Transcript) -> Iterator[bytes]:
-    """Yield the file cut off after every byte, with one whole line before the cut, which is all a reader can mix up."""
+    """Yield the file cut off within every line, with one whole line before the cut, which is all a reader can mix up."""
     data = transcript.data
     if data.startswith(b"SQLite format 3"):
         yield from (data[:end] for end in range(0, len(data), 509))
@@ -69,7 +70,7 @@ def cuts(transcript: Transcript) -> Iterator[bytes]:
     header = lines[0] if transcript.header and lines else b""
     before = b""
     for line in lines:
-        yield from (header + before + line[:end] for end in range(len(line)))
+        yield from (header + before + line[:end] for end in samples.ends(len(line)))
         before = line
 
 

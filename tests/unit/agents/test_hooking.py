@@ -162,7 +162,7 @@ def commands(file: HookFile) -> Iterator[list[str]]:
             yield ["sh", "-c", hook["command"]] if "command" in hook else ["bash", "-c", hook["bash"]]
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(directory_names)
 def test_any_state_directory_can_be_named_to_any_agent(name: str) -> None:
     with tempfile.TemporaryDirectory(prefix="pd-", dir="/tmp") as root:

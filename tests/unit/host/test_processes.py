@@ -5,12 +5,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from perdure.host import processes
-from perdure.host.processes import Entry, ProcessTable, Replayed, is_alive, read_entry, read_processes
+from perdure.host.processes import Entry, ProcessTable, Replayed, is_alive, is_inhabited, read_entry, read_processes
 from perdure.host.users import run_as, user_by_uid
 from perdure.model.process import Process
 from tests.builders import keeping
@@ -253,3 +254,14 @@ def test_one_whose_first_thread_has_ended_is_not(child: Callable[..., int]) -> N
     assert entry is not None
     assert is_alive(pid, entry.start_ticks)
     assert the(pid).is_wordless
+
+
+def test_a_directory_is_inhabited_while_somebody_works_below_it(tmp_path: Path) -> None:
+    room = tmp_path / "house" / "room"
+    room.mkdir(parents=True)
+    assert not is_inhabited(str(tmp_path / "house"))
+    with subprocess.Popen(["sleep", "60"], cwd=room) as sleeping:
+        assert is_inhabited(str(tmp_path / "house"))
+        assert not is_inhabited(str(tmp_path / "hous"))
+        sleeping.kill()
+    assert not is_inhabited(str(tmp_path / "house"))
