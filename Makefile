@@ -31,9 +31,12 @@ chromium:
 up: setup tmux ## watch this machine's panes and save what changes, until Ctrl-C
 	@exec .venv/bin/perdure up
 
-# Five at once on however few cores: most of the time a test waits for tmux, an agent, a browser or a database.
-test: setup tmux sshd chromium check ## all checks and all tests, apart from those that need real agents
-	@$(PY) -m pytest -q -n 5 --dist worksteal $(PYTEST_ARGS)
+# Four at once on however few cores: part of the time a test waits for tmux, an agent, a browser or a database.
+# First, beside the checks, all tests are read once and kept as bytecode: whoever runs them would do so each for itself.
+test: setup tmux sshd chromium ## all checks and all tests, apart from those that need real agents
+	@unset PYTHONDONTWRITEBYTECODE; $(PY) -m pytest -qq --collect-only >/dev/null 2>&1 & \
+	$(MAKE) --no-print-directory check; checked=$$?; wait; exit $$checked
+	@unset PYTHONDONTWRITEBYTECODE; $(PY) -m pytest -q -n 4 --dist worksteal $(PYTEST_ARGS)
 
 real-agents: ## install the real agent programs the tests know, in their pinned versions
 	@scripts/real-agents
