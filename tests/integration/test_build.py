@@ -92,11 +92,8 @@ def rebuilt(tmux: TmuxServer, fresh: TmuxServer) -> tuple[Snapshot, Seen, Built]
     snapshot = saved(tmux)
     built = build(snapshot, fresh)
     assert built.problems == {}
-    wait_until(lambda: not changes(snapshot.topology, see(fresh).topology), "the same topology") if any(
-        pane.dead for pane in snapshot.topology.panes
-    ) else None
+    wait_for_the_same(snapshot, fresh, "rebuilt")
     after = see(fresh)
-    assert changes(snapshot.topology, after.topology) == []
     assert lasts(after.topology) == lasts(snapshot.topology)
     return snapshot, after, built
 
@@ -134,7 +131,7 @@ def test_indexes_with_gaps(tmux: TmuxServer, fresh: TmuxServer, base: str, base_
     living = see(fresh).topology
     assert build(snapshot, fresh, living=living).problems == {}
     fresh.run("kill-session", "-t", "=x")
-    assert changes(snapshot.topology, see(fresh).topology) == []
+    wait_for_the_same(snapshot, fresh, "with its gaps")
     assert lasts(see(fresh).topology)["work"] == [9]
 
 
@@ -147,7 +144,7 @@ def test_a_pane_base_index(tmux: TmuxServer, fresh: TmuxServer) -> None:
     snapshot = saved(tmux)
     build(snapshot, fresh, living=see(fresh).topology)
     fresh.run("kill-session", "-t", "=x")
-    assert changes(snapshot.topology, see(fresh).topology) == []
+    wait_for_the_same(snapshot, fresh, "with its indexes")
 
 
 def split(tmux: TmuxServer, *targets: Sequence[str]) -> None:
@@ -453,11 +450,17 @@ def test_everything_twice_changes_nothing(tmux: TmuxServer, fresh: TmuxServer) -
 
 
 def wait_for_the_same(snapshot: Snapshot, server: TmuxServer, when: str) -> None:
-    """Panes die in their own time; nothing else may differ."""
-    wait_until(
-        lambda: not [each for each in changes(snapshot.topology, see(server).topology) if not each.property], when
-    )
-    wait_until(lambda: not changes(snapshot.topology, see(server).topology), when)
+    """Panes die and go to their directories in their own time; in the end nothing may differ."""
+    left: list[Change] = []
+
+    def is_the_same() -> bool:
+        left[:] = changes(snapshot.topology, see(server).topology)
+        return not left
+
+    try:
+        wait_until(is_the_same, when)
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {left}") from None
 
 
 def scene(tmux: TmuxServer) -> None:

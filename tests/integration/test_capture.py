@@ -133,7 +133,8 @@ def test_modes_and_the_alternate_screen(tmux: TmuxServer) -> None:
 
 
 def test_a_title_without_its_spinner(tmux: TmuxServer) -> None:
-    tmux.run("new-session", "-d", "-s", "a", "sleep 1000")
+    tmux.run("new-session", "-d", "-s", "a", "-n", "a", "exec sleep 1000")
+    wait_until(lambda: said(tmux, "#{pane_current_command}", "%0") == "sleep", "the program runs")
     tmux.run("select-pane", "-T", "⠐ Fix the parser")
     one = see(tmux)
     tmux.run("select-pane", "-T", "✳ Fix the parser")
@@ -148,6 +149,7 @@ def test_the_program_in_the_foreground_and_the_shell_at_its_prompt(tmux: TmuxSer
     tmux.run("new-window", "-d", "exec sleep 1000 ''", check=False)
     tmux.run("new-window", "-d", "exec tail -f /dev/null 'two words' \"it's\"")
     wait_until(lambda: said(tmux, "#{pane_current_command}", "%2") == "tail", "the program runs")
+    wait_until(lambda: said(tmux, "#{pane_current_command}", "%0") == "sh", "the shell is there")
     seen = see(tmux)
     assert seen.pane("%0").program is None
     assert seen.pane("%0").command == "sh"
@@ -157,9 +159,10 @@ def test_the_program_in_the_foreground_and_the_shell_at_its_prompt(tmux: TmuxSer
 
 
 def test_the_same_state_is_the_same_topology(tmux: TmuxServer) -> None:
-    tmux.run("new-session", "-d", "-s", "b", "exec sleep 1000", ";", "split-window", "exec sleep 1000")
+    tmux.run("new-session", "-d", "-s", "b", "-n", "b", "exec sleep 1000", ";", "split-window", "exec sleep 1000")
     tmux.run("new-session", "-d", "-s", "a", "-t", "b")
-    wait_until(lambda: said(tmux, "#{pane_current_command}", "%1") == "sleep", "the programs run")
+    commands = ("list-panes", "-t", "b", "-F", "#{pane_current_command}")
+    wait_until(lambda: tmux.run(*commands) == b"sleep\nsleep\n", "the programs run")
     assert see(tmux).topology == see(tmux, scrollback=True).topology
 
 

@@ -18,13 +18,20 @@ def commands(tree: tuple[Process, ...]) -> list[str]:
     return [" ".join(process.argv) for process in tree]
 
 
+def until_it_sleeps(tmux: TmuxServer, pane: str) -> None:
+    """Wait for a pane's program: until then there is a copy of the server, which may not have its terminal yet."""
+    wait_until(lambda: tmux.show("#{pane_current_command}", pane) == "sleep", "the program runs")
+
+
 def test_everything_below_a_pane(tmux: TmuxServer) -> None:
     tmux.run("new-session", "-d", "-s", "a", "exec bash -c 'bash -c \"sleep 1001; :\" & sleep 1002; :'")
     tmux.run("new-window", "-d", "exec sleep 1003")
     below = {"sleep 1001", "sleep 1002", "bash -c sleep 1001; :"}
     # Each is a copy of the shell before it is a program: to count them is not to wait for them.
     wait_until(lambda: below <= set(commands(see(tmux).pane_details("%0").processes)), "all programs run")
-    wait_until(lambda: commands(see(tmux).pane_details("%1").processes) == ["sleep 1003"], "the other pane runs its own")
+    wait_until(
+        lambda: commands(see(tmux).pane_details("%1").processes) == ["sleep 1003"], "the other pane runs its own"
+    )
     seen = see(tmux)
     tree = seen.pane_details("%0").processes
     assert tree[0].pid == seen.pane("%0").pid
@@ -39,15 +46,18 @@ def test_the_foreground_and_the_background(tmux: TmuxServer) -> None:
     tmux.run("new-session", "-d", "-s", "a", "exec bash --norc -ic 'sleep 1001 & sleep 1002; :'")
 
     def running() -> dict[str, bool]:
-        return {process.argv[1]: process.foreground for process in see(tmux).pane_details("%0").processes}
+        tree = see(tmux).pane_details("%0").processes
+        return {command: process.foreground for command, process in zip(commands(tree), tree, strict=True)}
 
     # Each is a copy of the shell before it is a program.
-    wait_until(lambda: {"1001", "1002"} <= running().keys(), "all programs run")
-    assert {name for name, is_foreground in running().items() if is_foreground} == {"1002"}
+    wait_until(lambda: {"sleep 1001", "sleep 1002"} <= running().keys(), "all programs run")
+    assert {name for name, is_foreground in running().items() if is_foreground} == {"sleep 1002"}
 
 
 def test_a_pane_is_given_no_process_that_is_not_its_own(tmux: TmuxServer) -> None:
     tmux.run("new-session", "-d", "-s", "a", "exec sleep 1001", ";", "new-window", "exec sleep 1002")
+    for pane in ("%0", "%1"):
+        until_it_sleeps(tmux, pane)
     panes = see(tmux).topology.panes
     table = read_processes(keeping())
     assert len(table.tree(panes[0].pid, panes[0].tty)) == 1
@@ -58,6 +68,7 @@ def test_a_pane_is_given_no_process_that_is_not_its_own(tmux: TmuxServer) -> Non
 def test_a_pane_that_came_after_the_table_was_read_is_there_all_the_same(tmux: TmuxServer) -> None:
     table = read_processes(keeping())
     tmux.run("new-session", "-d", "-s", "a", "exec sleep 1001")
+    until_it_sleeps(tmux, "%0")
     pane = see(tmux).topology.panes[0]
     assert [process.pid for process in table.tree(pane.pid, pane.tty)] == [pane.pid]
 
@@ -65,8 +76,9 @@ def test_a_pane_that_came_after_the_table_was_read_is_there_all_the_same(tmux: T
 def test_allowed_variables_and_no_secret(tmux: TmuxServer) -> None:
     tmux.run("new-session", "-d", "-s", "a", "-e", "EDITOR=vi", "-e", "API_KEY=hunter2", "-e", "LANG=hunter2@x")
     tmux.run("set-environment", "-u", "-t", "a", "API_KEY")
-    seen = see(tmux)
-    environ = seen.pane_details("%0").processes[0].environ
+    # Before it is a shell it is a copy of the server, with the server's variables.
+    wait_until(lambda: commands(see(tmux).pane_details("%0").processes) == ["-sh"], "the shell is there")
+    environ = see(tmux).pane_details("%0").processes[0].environ
     assert environ["EDITOR"] == "vi"
     assert "API_KEY" not in environ
     assert "TMUX" not in environ
@@ -88,10 +100,11 @@ def test_both_ways_to_read_the_table_agree(tmux: TmuxServer, tmp_path: object) -
     programs = ["bash", "cat", "sleep", "tail"]
 
     def running() -> list[str]:
-        return sorted(each.comm for each in see(tmux).pane_details("%1").processes)
+        # By their arguments, which a program has a moment later than its name.
+        return sorted("".join(each.argv[:1]) for each in see(tmux).pane_details("%1").processes)
 
     wait_until(lambda: running() == programs, "all programs run")
-    wait_until(lambda: see(tmux).pane("%0").command == "bash", "the shell is there")
+    wait_until(lambda: commands(see(tmux).pane_details("%0").processes) == ["bash --norc"], "the shell is there")
     here, there = read_processes(keeping("EDITOR")), read_portably(keeping("EDITOR"))
     for pane in see(tmux).topology.panes:
         one, other = here.tree(pane.pid, pane.tty), there.tree(pane.pid, pane.tty)
@@ -105,6 +118,7 @@ def test_a_circle_in_the_table_ends(tmux: TmuxServer) -> None:
     from perdure.host.portable_processes import PortableTable
 
     tmux.run("new-session", "-d", "-s", "a", "exec sleep 1001")
+    until_it_sleeps(tmux, "%0")
     pane = see(tmux).topology.panes[0]
     table = PortableTable(keeping())
     table._kids = {pane.pid: [os.getpid()], os.getpid(): [pane.pid]}
