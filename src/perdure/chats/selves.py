@@ -25,7 +25,7 @@ def key_within(store: ChatStore, source: Source, keys: ChatKeysConfig, aliases: 
     if keys.rules != KeyRules.ISOLATED:
         return key
     scopes = (True, False) if source.scope_id and source.platform in PLATFORMS else (False,)
-    people = (True, False) if source.chat_type == DM and _ids_of(source) else (False,)
+    people = (True, False) if source.chat_type == DM else (False,)
     if len(scopes) == len(people) == 1:
         return key
     there = store.open_chat(key)
@@ -55,29 +55,37 @@ def key_within(store: ChatStore, source: Source, keys: ChatKeysConfig, aliases: 
     return key_of(source, keys, aliases, scoped=scoped, personal=personal)
 
 
-def _ids_of(source: Source) -> set[str]:
-    """Return every id of who wrote that is told."""
-    return {id for id in (source.user_id, source.user_id_alt) if id}
+def is_told(source: Source) -> bool:
+    """Whether it is told who wrote."""
+    return bool(source.user_id or source.user_id_alt)
+
+
+def _people_of(source: Source) -> set[str]:
+    """Return every id of who wrote a direct message, as told; else its chat's, which on many platforms is a person's."""
+    return {id for id in (source.user_id, source.user_id_alt) if id} or {source.chat_id}
 
 
 def is_anothers(there: Source, source: Source, aliases: Aliases) -> bool:
-    """Whether what was begun there is known not to be for whoever wrote: of another scope, or another's direct messages.
+    """Whether what was begun there is not for whoever wrote: of another scope, or of another's direct messages.
 
-    Who is not told, and a scope that is not told, is no other one.
+    A scope that is not told is no other one. A sender who is not told is somebody else than everybody who is, unless
+    the chat itself has their id: nobody else could be let in without letting in everybody.
     """
     return is_elsewhere(there, source) or _is_another_person(there, source, aliases)
 
 
 def _is_another_person(there: Source, source: Source, aliases: Aliases) -> bool:
-    if source.chat_type != DM or not _ids_of(there) or not _ids_of(source):
+    if source.chat_type != DM:
         return False
-    ours = _ids_of(source).union(*(_ids_of(each) for each in selves_of(source, aliases)))
-    return not _ids_of(there) & ours and participant_of(there) not in ours
+    one, other = _people_of(there), _people_of(source)
+    if source.platform == WHATSAPP:
+        one, other = ({id for each in ids for id in aliases.every(each)} for ids in (one, other))
+    return one.isdisjoint(other)
 
 
 def _is_surely_ours(there: Source, source: Source) -> bool:
     is_same_scope = not source.scope_id or source.platform not in PLATFORMS or there.scope_id == source.scope_id
-    return is_same_scope and (source.chat_type != DM or bool(_ids_of(there) & _ids_of(source)))
+    return is_same_scope and (source.chat_type != DM or not _people_of(there).isdisjoint(_people_of(source)))
 
 
 def is_elsewhere(one: Source, other: Source) -> bool:

@@ -18,7 +18,7 @@ from perdure.chats.naming import meant, new_id, tip_of
 from perdure.chats.ownership import Asker, Ownership
 from perdure.chats.reset import AHEAD, JobCheck, policy_for, stale, zone_of
 from perdure.chats.saying import checked
-from perdure.chats.selves import canonical, is_anothers, key_within, scope_of, selves_of
+from perdure.chats.selves import canonical, is_anothers, is_told, key_within, scope_of, selves_of
 from perdure.chats.source import admit_platforms, known_platform
 from perdure.chats.whatsapp import NO_ALIASES, Aliases
 from perdure.model.chat import BY_ITSELF, Chat, CloseReason, Kinship, ResetMode, Source, Tokens, Transcript, Turn
@@ -352,14 +352,26 @@ class Chats(Ownership):
                 return begun
 
     def _placed(self, chat: Chat, source: Source) -> Chat:
-        """Note the scope of a chat that was begun by a message that did not tell it."""
-        if not source.scope_id or chat.source.scope_id:
-            return chat
-        scope = source.scope_id
-        return self.store.change_chat(
-            chat.id,
-            lambda found: replace(found, source=replace(found.source, scope_id=found.source.scope_id or scope)),
+        """Note the scope and the person of a chat that was begun by a message that did not tell them."""
+        is_person_new = (
+            (is_told(source) and not is_told(chat.source) and not chat.shared)
+            # By the earlier rules it may be anybody.
+            and not is_anothers(chat.source, source, self._aliases)
         )
+        if not is_person_new and (not source.scope_id or chat.source.scope_id):
+            return chat
+        known_as = canonical(source, self._aliases)
+
+        def place(found: Chat) -> Chat:
+            there = replace(found.source, scope_id=found.source.scope_id or source.scope_id)
+            if is_person_new and not is_told(there):
+                there = replace(there, user_id=known_as.user_id, user_id_alt=known_as.user_id_alt)
+            return replace(found, source=there)
+
+        # Theirs has that title already: this one stays as it is.
+        with suppress(errors.TitleTaken):
+            return self.store.change_chat(chat.id, place)
+        return chat
 
     def _successor(
         self, key: str, source: Source, current: Chat | None, reason: CloseReason | None, now: datetime

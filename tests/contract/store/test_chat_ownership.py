@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perdure import errors
@@ -21,6 +24,8 @@ Make = Callable[..., Chats]
 
 NUMBER, LID = "15551234567", "998877665544332@lid"
 MATCHED = Aliases({LID: NUMBER})
+#: So that no example of a property finds the chats of another.
+EXAMPLES = count()
 
 
 @pytest.fixture
@@ -237,9 +242,87 @@ def test_nobody_is_handed_anothers_direct_messages(
 def test_a_direct_message_goes_on_for_whoever_is_known_by_one_of_their_ids(make: Make) -> None:
     chats = make()
     begun = chats.open(Source(platform="signal", chat_id="99", user_id="+1555", user_id_alt="uuid"))
-    for user, alt in (("+1555", None), ("uuid", None), (None, None), ("+1666", "uuid")):
+    for user, alt in (("+1555", None), ("uuid", None), ("+1666", "uuid")):
         assert chats.open(Source(platform="signal", chat_id="99", user_id=user, user_id_alt=alt)).id == begun.id
     assert chats.open(Source(platform="signal", chat_id="99", user_id="+1777")).id != begun.id
+
+
+@pytest.mark.parametrize("platform", ["slack", "api_server"])
+@pytest.mark.parametrize("is_told_first", [True, False])
+def test_a_direct_message_of_nobody_knows_whom_is_not_shared_with_anybody_known(
+    make: Make, platform: str, is_told_first: bool
+) -> None:
+    chats = make()
+    untold = Source(platform=platform, chat_id="C9")
+    ann, bob = (replace(untold, user_id=user) for user in ("U1", "U2"))
+    order = [ann, untold, bob] if is_told_first else [untold, ann, bob]
+    begun = {source: chats.open(source).id for source in order}
+    chats.append(begun[untold], a_turn("tiles"))
+    assert len(set(begun.values())) == 3
+    for source, id in begun.items():
+        assert chats.open(source).id == id
+        assert chats.reset(source).follows == id
+    assert chats.search(ann, "tiles") == chats.search(bob, "tiles") == ()
+
+
+@pytest.mark.parametrize(
+    ("chat", "user", "aliases"),
+    [("99", "99", NO_ALIASES), (NUMBER, f"{NUMBER}:7@s.whatsapp.net", NO_ALIASES), (LID, NUMBER, MATCHED)],
+)
+def test_where_a_chat_has_the_id_of_its_person_that_says_who_writes(
+    make: Make, chat: str, user: str, aliases: Aliases
+) -> None:
+    chats = make(aliases)
+    untold = Source(platform="whatsapp" if aliases is MATCHED or chat == NUMBER else "telegram", chat_id=chat)
+    told = replace(untold, user_id=user)
+    begun = chats.open(untold)
+    chats.append(begun.id, a_turn("tiles"))
+    assert chats.open(told).id == begun.id
+    # From then on it is known whose it is.
+    assert [chat.id for chat in chats.list(told)] == [begun.id]
+    assert chats.resume(told, begun.id).id == begun.id
+    assert chats.open(untold).id == begun.id
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["C1", "C2", ""]),
+            st.sampled_from([None, "C1", "U1", "U2"]),
+            st.sampled_from([None, "5"]),
+            st.sampled_from([None, "T1"]),
+            st.booleans(),
+        ),
+        max_size=12,
+    )
+)
+def test_a_chat_of_direct_messages_never_has_two_people_whoever_is_told(
+    make: Make, messages: list[tuple[str, str | None, str | None, str | None, bool]]
+) -> None:
+    chats = make()
+    people: dict[str, set[str]] = {}
+    opened: dict[tuple[str, str | None, str], str] = {}
+    run = str(next(EXAMPLES))
+    for chat, user, thread, scope, is_reset in messages:
+        if not chat and user is None:
+            continue
+        source = Source(
+            platform="slack",
+            profile=run,
+            chat_id=chat,
+            user_id=user,
+            thread_id=thread,
+            scope_id=scope,
+        )
+        person = user or chat
+        here = (chat or person, thread, person)
+        got = chats.reset(source) if is_reset else chats.open(source)
+        # Nobody's conversation is cut in two either.
+        assert is_reset or opened.get(here, got.id) == got.id
+        opened[here] = got.id
+        people.setdefault(got.id, set()).add(person)
+    assert all(len(each) == 1 for each in people.values())
 
 
 def test_all_who_write_first_at_once_get_their_own(make: Make) -> None:

@@ -173,10 +173,10 @@ def conversation(source: Source, keys: ChatKeysConfig) -> tuple[object, ...]:
     return (*where, chat, source.thread_id or None, person if apart else None)
 
 
-def sender(source: Source) -> str | bool:
-    """Who wrote; False when nobody can be told."""
+def sender(source: Source) -> str:
+    """Who wrote; nothing when nobody can be told."""
     person = source.user_id_alt or source.user_id
-    return (NO_ALIASES.canonical(person) if person and source.platform == "whatsapp" else person) or False
+    return (NO_ALIASES.canonical(person) if person and source.platform == "whatsapp" else person) or ""
 
 
 def key_or_none(source: Source, keys: ChatKeysConfig) -> str | None:
@@ -211,6 +211,7 @@ def test_two_messages_share_a_key_exactly_when_they_share_a_conversation(
 
 @given(neighbours(), st.tuples(st.booleans(), st.booleans()))
 @example((at(chat_id="a", user_id="b"), at(chat_id="a", thread_id="b", user_id="b")), (True, False))
+@example((at(chat_id="a"), at(chat_id="a")), (True, False))
 def test_a_sender_may_be_a_part_of_a_direct_messages_key_and_is_no_thread_then(
     pair: tuple[Source, Source], personal: tuple[bool, bool]
 ) -> None:
