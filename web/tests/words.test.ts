@@ -3,7 +3,7 @@ import { applied } from "../src/runs/applying";
 import { stretches, turnIn, wordsOf } from "../src/chats/words";
 import { inWords } from "../src/events/words";
 import { commandOf } from "../src/jobs/words";
-import { causeInWords } from "../src/pane/causes";
+import { causeOf, closedBecause, knownBy, reasonOf } from "../src/text/causes";
 import { letterSize, redraw } from "../src/pane/fitting";
 import { choicesOf } from "../src/pane/prompts";
 import { isPaste, type Pressed } from "../src/pane/typing";
@@ -13,7 +13,7 @@ import { addressOf, placeOf } from "../src/shell/route";
 import { latestOf, nextLook, progressOf, unfinished, wanting, type RestoreLine } from "../src/time-machine/progress";
 import { heaped, placed } from "../src/time-machine/timeline";
 import type { Job, RestoreStep, Run, SnapshotLine } from "../src/api/shapes";
-import { lostOf } from "../src/runs/hosts";
+import { lostOf, saidOfLost } from "../src/runs/hosts";
 import { changeOf, type Settings } from "../src/settings/shapes";
 import { aRun } from "./runs";
 
@@ -58,13 +58,36 @@ test("a prompt always has a way out, and an answer where the screen does not tel
   expect(choicesOf({ prompt: "?", choices: [] }).map((each) => each.key)).toEqual(["Enter", "Escape"]);
 });
 
-test("a cause is said in words, and an unknown one as it is", () => {
-  expect(causeInWords("screen:sim.ask")).toBe("read off the screen (sim.ask)");
-  expect(causeInWords("oracle:x")).toBe("oracle:x");
+test("a cause is said in words, with its name beside it, and an unknown one as it is", () => {
+  expect(causeOf("screen:sim.ask")).toEqual({ words: "read off the screen", id: "screen:sim.ask" });
+  expect(causeOf("process:tmux_reconcile_missing")).toEqual({ words: "its pane was closed", id: "process:tmux_reconcile_missing" });
+  expect(causeOf("process:vim").words).toBe("vim runs in it");
+  expect(causeOf("oracle:x")).toEqual({ words: "oracle:x", id: null });
+  // Whatever programs are called.
+  expect(causeOf("process:constructor").words).toBe("constructor runs in it");
+  expect(causeOf("toString").words).toBe("toString");
+});
+
+test.each(["startup_discovery", "periodic_tmux_reconcile", "api_create", "tmux_reconcile_missing", "startup_missing_tmux", "server_died", "api_delete", "process_exit"])(
+  "%s is no word for people",
+  (id) => {
+    const { words, id: kept } = reasonOf(id);
+    expect(kept).toBe(id);
+    expect(words).toMatch(/^[a-zA-Z ,]+$/);
+    expect(words).not.toMatch(/tmux reconcile|startup|api/);
+    const told = inWords({ seq: 1, at: "", kind: "run_deleted", run: "r1", server: null, data: { target: "fix:0.0", reason: id } });
+    expect(told).toEqual({ words: `fix:0.0, ${words}`, id });
+  },
+);
+
+test("how a conversation is known, and why a chat was closed, is said in words", () => {
+  for (const evidence of ["registry", "hook", "open-file", "remembered", "argv", "title", "guess", "launch", "kept"]) expect(knownBy(evidence)).not.toMatch(/^[\w-]+$/);
+  expect(closedBecause("resume_expired")).toMatch(/ /);
+  expect([knownBy("stars"), closedBecause("stars")]).toEqual(["stars", "stars"]);
 });
 
 test("events nobody has words for are told by what they hold", () => {
-  expect(inWords({ seq: 1, at: "", kind: "moon_rose", run: null, server: null, data: { over: "sea", deep: {}, none: null } })).toBe("over sea");
+  expect(inWords({ seq: 1, at: "", kind: "moon_rose", run: null, server: null, data: { over: "sea", deep: {}, none: null } }).words).toBe("over sea");
 });
 
 test("letters are neither too small nor too large", () => {
@@ -102,7 +125,7 @@ test("a restore says how far it has come, and a plan what it would bring back", 
 });
 
 test("a restore that was interrupted is found again by its snapshot, unless a later one of it came to its end", () => {
-  const line = (id: string, state: RestoreLine["state"], hour: number, ...snapshots: string[]): RestoreLine => ({ id, state, snapshots, began_at: `2026-11-15T${hour}:00:00Z` });
+  const line = (id: string, state: RestoreLine["state"], hour: number, ...snapshots: string[]): RestoreLine => ({ id, state, snapshot: snapshots[0] ?? null, snapshots, began_at: `2026-11-15T${hour}:00:00Z`, ended_at: null, settled: 0, total: 0, summary: null, message: "", here: true, user: null });
   const lines = [line("other", "running", 15, "b"), line("cut", "interrupted", 14, "a", "c"), line("old", "done", 13, "a")];
   expect(unfinished(lines, "a")?.id).toBe("cut");
   expect(unfinished([...lines, line("again", "done", 16, "a")], "a")).toBeNull();
@@ -161,4 +184,13 @@ test("a server that is gone is offered to be brought back for a day", () => {
   const server = { key: "k", socket: "/tmp/x", alive: false, snapshot: "abc", last_seen_at: "2026-11-15T11:00:00Z" };
   expect(lostOf([server], now)).toHaveLength(1);
   expect(lostOf([{ ...server, alive: true }, { ...server, snapshot: null }, { ...server, last_seen_at: "2026-11-13T11:00:00Z" }], now)).toEqual([]);
+});
+
+test("a snapshot's age is told as what it is, not as when its server was last there", () => {
+  const now = Date.parse("2026-11-15T12:00:00Z");
+  const [gone] = lostOf([{ key: "k", socket: "/tmp/tmux-1000/work", alive: false, snapshot: "abc", last_seen_at: "2026-11-15T11:20:00Z" }], now);
+  if (gone === undefined) throw new Error("It is offered.");
+  const said = saidOfLost(gone, now);
+  expect(said).toMatch(/saved.*40 min/);
+  expect(said).not.toMatch(/seen/);
 });

@@ -5,6 +5,7 @@ import type { Chat, Turn } from "../api/shapes";
 import { useAnswer } from "../shell/loading";
 import { go, part } from "../shell/route";
 import { Trouble } from "../shell/Trouble";
+import { closedBecause } from "../text/causes";
 import { counted } from "../text/numbers";
 import { Passage, Said } from "../text/Said";
 import { clock, moment } from "../text/times";
@@ -45,7 +46,7 @@ export function Transcript({ id }: { id: string }) {
         </button>
         <Title chat={chat} onChange={loaded.again} />
         <p class="soft">
-          <Said text={chat.where} /> · {counted(chat.turns, "turn")} · {chat.open ? "open" : `closed${chat.close_reason ? `: ${chat.close_reason}` : ""}`}
+          <Said text={chat.where} /> · {counted(chat.turns, "turn")} · {chat.open ? "open" : `closed${chat.close_reason ? `: ${closedBecause(chat.close_reason)}` : ""}`}
         </p>
       </header>
       <Trouble text={loaded.error} />

@@ -8,6 +8,7 @@ import { runs } from "../runs/store";
 import { useAnswer } from "../shell/loading";
 import { addressOf } from "../shell/route";
 import { Trouble } from "../shell/Trouble";
+import { Because } from "../text/Because";
 import { Said } from "../text/Said";
 import { clock, moment } from "../text/times";
 import { GROUPS, inWords, subjectOf } from "./words";
@@ -62,7 +63,7 @@ export function EventsScreen() {
   const names = new Map((runs.value ?? []).map((run) => [run.id, run.target]));
   const isMeant = (event: Happening): boolean => {
     if (group !== null && !GROUPS.find(([name]) => name === group)?.[1](event.kind)) return false;
-    const hay = `${event.seq} ${event.kind} ${event.run ?? ""} ${names.get(event.run ?? "") ?? ""} ${inWords(event)}`.toLowerCase();
+    const hay = `${event.seq} ${event.kind} ${event.run ?? ""} ${names.get(event.run ?? "") ?? ""} ${inWords(event).words} ${inWords(event).id ?? ""}`.toLowerCase();
     return query.toLowerCase().split(/\s+/).every((word) => hay.includes(word));
   };
   const shown = [...known.values()].filter(isMeant).sort((a, b) => b.seq - a.seq || b.at.localeCompare(a.at));
@@ -118,7 +119,7 @@ function EventRow({ event, names }: { event: Happening; names: ReadonlyMap<strin
         )}
       </span>
       <span class="words">
-        <Said text={inWords(event)} />
+        <Because told={inWords(event)} />
       </span>
     </li>
   );

@@ -1,30 +1,58 @@
 // An event in words. Pure.
 
 import type { Happening } from "../api/shapes";
-import { causeInWords } from "../pane/causes";
+import { counted } from "../text/numbers";
+import { cameOf, type Summary } from "../time-machine/progress";
+import { causeOf, closedBecause, heard, knownBy, reasonOf, type Told } from "../text/causes";
 
 const text = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
 const number = (value: unknown): string | null => (typeof value === "number" ? String(value) : null);
 
-/** What happened, in a line. */
-export function inWords({ kind, data }: Happening): string {
+const counts = (value: unknown, noun: string): string | null => (typeof value === "number" ? counted(value, noun) : null);
+const DEMISES = new Set(["exited", "signal", "oom", "reboot", "unknown"]);
+
+/** What happened, in a line, and by which name of programs. */
+export function inWords(event: Happening): Told {
+  const { kind, data } = event;
+  if (kind === "state_changed") {
+    const { words, id } = causeOf(text(data.cause) ?? "initial");
+    return { words: `${text(data.from) ?? "?"} → ${text(data.to) ?? text(data.state) ?? "?"}: ${words}`, id };
+  }
+  if (kind === "run_created" || kind === "run_returned" || kind === "run_deleted") {
+    const why = reasonOf(text(data.reason) ?? "");
+    return { words: joined(text(data.target), text(data.agent), why.words), id: why.id };
+  }
+  if (kind === "server_died") {
+    const cause = text(data.cause);
+    return { words: joined(text(data.socket), text(data.message)), id: cause !== null && DEMISES.has(cause) ? cause : null };
+  }
+  return { words: line(event), id: null };
+}
+
+function line({ kind, data }: Happening): string {
   switch (kind) {
-    case "state_changed":
-      return `${text(data.from) ?? "?"} → ${text(data.to) ?? text(data.state) ?? "?"}: ${causeInWords(text(data.cause) ?? "unknown")}`;
     case "thought":
       return text(data.thought) ?? "nothing to say";
     case "title_changed":
       return text(data.title) ?? "no title";
-    case "run_created":
-    case "run_returned":
-    case "run_deleted":
-      return joined(text(data.target), text(data.agent), text(data.reason)?.replaceAll("_", " "));
-    case "identity_changed":
-      return joined(text(data.agent), text(data.conversation), text(data.evidence), data.certain === false ? "a guess" : null);
+    case "identity_changed": {
+      const evidence = text(data.evidence);
+      return joined(text(data.agent), text(data.conversation), evidence && `known by ${knownBy(evidence)}`, data.certain === false ? "only a guess" : null);
+    }
+    case "sent":
+      return heard(text(data.result) ?? "");
     case "saved":
-      return joined(text(data.snapshot), number(data.agents) && `${number(data.agents) ?? ""} agents`, number(data.panes) && `${number(data.panes) ?? ""} panes`);
-    case "server_died":
-      return joined(text(data.socket), text(data.cause), text(data.message));
+      return joined(text(data.snapshot), counts(data.agents, "agent"), counts(data.panes, "pane"));
+    case "server_appeared":
+      return joined(text(data.socket), counts(data.panes, "pane"));
+    case "server_health":
+      return joined(text(data.socket), text(data.health));
+    case "restoring":
+      return `${number(data.settled) ?? "?"} of ${counts(data.total, "pane") ?? "?"}`;
+    case "restored":
+      return joined(text(data.socket), restored(data), text(data.message));
+    case "chat_closed":
+      return closedBecause(text(data.reason) ?? "");
     case "job_output":
       return text(data.output) ?? "";
     case "job_started":
@@ -44,6 +72,12 @@ export function inWords({ kind, data }: Happening): string {
         .map(([name, value]) => `${name.replaceAll("_", " ")} ${String(value)}`)
         .join(", ");
   }
+}
+
+/** What came of a restore, by its summary or by how its command ended. */
+function restored({ summary, exit_code: code }: Record<string, unknown>): string | null {
+  if (typeof summary === "object" && summary !== null) return cameOf(summary as Summary);
+  return code === 0 ? "brought back" : null;
 }
 
 function joined(...parts: (string | null | undefined)[]): string {

@@ -3,6 +3,7 @@ import { ask, sentence } from "../api/ask";
 import type { Explanation, Run } from "../api/shapes";
 import { Context } from "../runs/RunRow";
 import { Trouble } from "../shell/Trouble";
+import { knownBy } from "../text/causes";
 import { Said } from "../text/Said";
 
 /** Which conversation it is in, and how that is known. */
@@ -22,8 +23,8 @@ export function Conversation({ run }: { run: Run }) {
         <dd class="mono">{run.conversation === null ? <span class="soft">unknown</span> : <Said text={run.conversation} />}</dd>
         <dt>Known by</dt>
         <dd>
-          {run.evidence ?? "nothing"}
-          {run.evidence !== null && (run.certain ? <span class="sure"> certain</span> : <span class="guess"> only a guess</span>)}
+          {run.evidence === null ? "nothing" : knownBy(run.evidence)}
+          {run.evidence !== null && (run.certain ? <span class="sure">, certain</span> : <span class="guess">, only a guess</span>)}
         </dd>
         <dt>Agent</dt>
         <dd>
@@ -51,14 +52,14 @@ export function Conversation({ run }: { run: Run }) {
           How is that known?
         </button>
       ) : (
-        <Because explained={explained} />
+        <Reasons explained={explained} />
       )}
       <Trouble text={trouble} />
     </div>
   );
 }
 
-function Because({ explained }: { explained: Explanation }) {
+function Reasons({ explained }: { explained: Explanation }) {
   const parts: [string, string[]][] = [
     ["The agent", explained.recognition],
     ["The conversation", explained.because],

@@ -10,9 +10,10 @@ import { lastOpened, runs, trouble as troubleOfRuns } from "../runs/store";
 import { useAnswer } from "../shell/loading";
 import { go } from "../shell/route";
 import { Trouble } from "../shell/Trouble";
+import { Because } from "../text/Because";
+import { causeOf } from "../text/causes";
 import { Said } from "../text/Said";
 import { Approval } from "./Approval";
-import { causeInWords } from "./causes";
 import { Conversation } from "./Conversation";
 import { Ending } from "./Ending";
 import { KeyBar } from "./KeyBar";
@@ -79,7 +80,7 @@ function Pane({ run }: { run: Run }) {
                   </>
                 )}
                 <dt>State by</dt>
-                <dd>{causeInWords(run.cause)}</dd>
+                <dd><Because told={causeOf(run.cause)} /></dd>
                 <dt>Directory</dt>
                 <dd>
                   <Said text={run.cwd} />

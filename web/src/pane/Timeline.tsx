@@ -2,8 +2,9 @@ import { now } from "../api/live";
 import type { Happening } from "../api/shapes";
 import { StateMark } from "../look/StateMark";
 import { lookOf, parseWord } from "../runs/states";
+import { Because } from "../text/Because";
 import { clock, moment } from "../text/times";
-import { causeOf } from "./causes";
+import { becauseOf } from "./happened";
 
 /** What a run has been through, the latest first, each with who decided. */
 export function Timeline({ events }: { events: readonly Happening[] }) {
@@ -27,7 +28,7 @@ function Step({ event }: { event: Happening }) {
       </time>
       <span>
         {to ? <StateMark state={to.state} reason={to.reason} /> : <span class="state tone-calm">{KINDS[event.kind] ?? event.kind}</span>}
-        <span class="soft why">{causeOf(event)}</span>
+        <span class="soft why"><Because told={becauseOf(event)} /></span>
       </span>
     </li>
   );

@@ -1,8 +1,7 @@
 import { now } from "../api/live";
 import { addressOf } from "../shell/route";
 import { Said } from "../text/Said";
-import { lasting } from "../text/times";
-import { lost } from "./hosts";
+import { lost, saidOfLost } from "./hosts";
 
 /** Servers that have ended lately, each with the way back. */
 export function Lost() {
@@ -11,7 +10,7 @@ export function Lost() {
       {lost.value.slice(0, 3).map((server) => (
         <p key={server.key} class="notice call row">
           <span class="grow">
-            The tmux server <strong><Said text={server.socket.split("/").at(-1) ?? server.socket} /></strong> has ended; it was last seen {lasting(server.seenAt, now.value)} ago, and is kept.
+            The tmux server <strong><Said text={server.socket.split("/").at(-1) ?? server.socket} /></strong> {saidOfLost(server, now.value)}
           </span>
           <a class="button" href={addressOf("time-machine", server.snapshot)}>
             Bring it back

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { askAgain } from "../api/ask";
 import type { Page, Theme } from "../api/shapes";
-import { moment } from "../text/times";
+import { lasting, moment } from "../text/times";
 
 interface ServerRow {
   key: string;
@@ -23,7 +23,8 @@ export interface LostServer {
   key: string;
   socket: string;
   snapshot: string;
-  seenAt: number;
+  /** When its last snapshot was last found to be true, which may be well before it ended. */
+  savedAt: number;
 }
 
 /** The colours of repositories, by their directories. */
@@ -38,9 +39,14 @@ const LATELY = 24 * 60 * 60 * 1000;
 export function lostOf(servers: readonly ServerRow[], now: number): LostServer[] {
   return servers
     .filter((server) => !server.alive)
-    .map(({ key, socket, snapshot, last_seen_at: seen }) => ({ key, socket, snapshot, seenAt: moment(seen) ?? 0 }))
-    .filter((server): server is LostServer => server.snapshot !== null && now - server.seenAt < LATELY)
-    .sort((a, b) => b.seenAt - a.seenAt);
+    .map(({ key, socket, snapshot, last_seen_at: seen }) => ({ key, socket, snapshot, savedAt: moment(seen) ?? 0 }))
+    .filter((server): server is LostServer => server.snapshot !== null && now - server.savedAt < LATELY)
+    .sort((a, b) => b.savedAt - a.savedAt);
+}
+
+/** What is known of one: how old what was saved of it is, and not when it ended. */
+export function saidOfLost({ savedAt }: LostServer, now: number): string {
+  return `has ended. What was last saved of it is from ${lasting(savedAt, now)} ago.`;
 }
 
 export async function refreshHosts(): Promise<void> {

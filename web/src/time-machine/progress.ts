@@ -1,6 +1,7 @@
 // How far a restore has come. Pure.
 
 import type { RestoreStep } from "../api/shapes";
+import { counted } from "../text/numbers";
 import { moment } from "../text/times";
 
 /** What a restore would do. */
@@ -19,8 +20,54 @@ export interface Restore extends Plan {
   message: string;
 }
 
+/** How many panes came to what. */
+export interface Summary {
+  panes: number;
+  /** Those that had to be opened. */
+  created: number;
+  /** Agents that came up again. */
+  resumed: number;
+  verified: number;
+  skipped: number;
+  failed: number;
+}
+
 /** One of the list of them. */
-export type RestoreLine = Pick<Restore, "id" | "state" | "began_at"> & { snapshots: string[] };
+export interface RestoreLine extends Pick<Restore, "id" | "state" | "began_at" | "settled" | "total" | "message"> {
+  snapshot: string | null;
+  snapshots: string[];
+  ended_at: string | null;
+  /** None before it has ended. */
+  summary: Summary | null;
+  /** Asked for over HTTP, by whoever; else in a terminal, or without being asked. */
+  here: boolean;
+  user: string | null;
+}
+
+/** What came of one, by its numbers. */
+export function cameOf({ created, resumed, verified, failed }: Summary): string {
+  const said = [
+    created > 0 && `${counted(created, "pane")} opened`,
+    resumed > 0 && `${counted(resumed, "agent")} resumed`,
+    verified > 0 && `${verified} verified`,
+    failed > 0 && `${failed} failed`,
+  ].filter((each) => each !== false);
+  return said.length === 0 ? "nothing had to be brought back" : said.join(", ");
+}
+
+/** What came of one, or how far it has come. */
+export function cameTo({ state, summary, settled, total, message }: RestoreLine): string {
+  if (summary !== null) return cameOf(summary);
+  if (message !== "") return message;
+  if (total === 0) return "how far it came is not known";
+  return `${settled} of ${counted(total, "pane")}${state === "running" ? " so far" : ""}`;
+}
+
+/** How one stands, in a word. */
+export function wordOf(state: Restore["state"]): { word: string; tone: Progress["tone"] } {
+  const [word, tone] = WORDS[state];
+  return { word, tone };
+}
 
 export interface Progress {
   word: string;
@@ -39,8 +86,7 @@ const WORDS: Record<Restore["state"], [string, Progress["tone"]]> = {
 
 export function progressOf(restore: Restore): Progress {
   const count = (result: string): number => restore.steps.filter((step) => step.result === result).length;
-  const [word, tone] = WORDS[restore.state];
-  return { word, tone, verified: count("verified"), failed: count("failed") };
+  return { ...wordOf(restore.state), verified: count("verified"), failed: count("failed") };
 }
 
 const began = (restore: { began_at: string }): number => moment(restore.began_at) ?? 0;
