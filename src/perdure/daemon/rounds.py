@@ -167,6 +167,7 @@ class Rounds:
     def record(self, *, last: bool = False) -> None:
         """Write down what has happened and publish it; what cannot be written now is kept for the next time."""
         at = self.world.ticking()
+        self._keep_up(at)
         stored = self._keeping.record(self.supervisor, at, at_once=last)
         # Before anybody is told: whoever then looks sees at least that.
         self.current = self.current.follow(self.supervisor.runs)
@@ -179,11 +180,16 @@ class Rounds:
 
     def _think(self, at: float) -> None:
         """Think about those who have stirred, once they are quiet."""
-        stirred = {event.run for event in self.supervisor.batch().events if event.kind in _STIRRING}
-        for id in stirred | self._glances.take_stirred():
-            if id is not None:
-                self._thinking.stirred(id, at)
+        for id in self._glances.take_stirred():
+            self._thinking.stirred(id, at)
         self._thinking.think(at)
+
+    def _keep_up(self, at: float) -> None:
+        """See that what is said of a run changes with its state, in what is written down together."""
+        happened = self.supervisor.batch().events
+        for id in {event.run for event in happened if event.run is not None and event.kind in _STIRRING}:
+            self._thinking.stirred(id, at)
+        self._thinking.keep_up({event.run for event in happened if event.kind is EventKind.STATE_CHANGED})
 
     def _finished(self, at: float) -> Round:
         self.record()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from perdure.agents import roster
@@ -14,7 +14,7 @@ from perdure.live.delivery import merged, told, unstored
 from perdure.live.ponder import Ponder, voice_of
 from perdure.live.supervise import Supervisor
 from perdure.model.event import StoredEvent
-from perdure.model.run import Run, RunState
+from perdure.model.run import Run, RunState, Status
 from perdure.model.thought import Rest, Thought
 from perdure.model.user import User
 from perdure.ports import HostView
@@ -25,6 +25,8 @@ QUIET = 1.0
 BUSY_EVERY = 15.0
 #: When one that does nothing is seen to be drowsy; a little after it is.
 DROWSY_AFTER = 30.5
+#: How many are thought about the moment their states change: whoever waits to hear of one does not wait for a crowd.
+AT_ONCE = 8
 #: How often it is seen whether somebody who was asked has answered.
 ANSWERS_EVERY = 1.0
 
@@ -41,6 +43,8 @@ class Thinking:
         self._due: dict[str, float] = {}
         self._stirring: dict[str, float] = {}
         self._thought_of: set[str] = set()
+        #: The state in which each was last thought about at once: writing it down may take several tries.
+        self._kept_up: dict[str, Status] = {}
         self._asks = False
         self._answers_at = 0.0
         #: Events of thoughts that are not recorded yet, with what was thought before.
@@ -76,21 +80,30 @@ class Thinking:
             times.append(self._answers_at)
         return min(times, default=None)
 
+    def keep_up(self, changed: Iterable[str | None]) -> None:
+        """Think at once about those whose states have changed, so that both are told together.
+
+        Of those who are too many for that nothing is said until it is their turn.
+        """
+        now, left = self._world.now(), AT_ONCE
+        for id in changed:
+            run = None if id is None else self._thinkable(id)
+            if run is None or self._kept_up.get(run.id) == run.status or not left:
+                continue
+            left -= 1
+            self._kept_up[run.id] = run.status
+            self._try(run, now)
+
     def think(self, at: float) -> None:
         """Think about everyone whose turn it is."""
         now = self._world.now()
         for id in [id for id, due in self._due.items() if due <= at]:
             del self._due[id]
-            run = self.supervisor.get(id)
-            if run is None or run.is_over or run.agent is None:
+            run = self._thinkable(id)
+            if run is None:
                 continue
             self._stirring.pop(id, None)
-            self._thought_of.add(id)
-            try:
-                self._about(run, now)
-            except Exception:
-                # A transcript that breaks whoever reads it costs its run a thought, and nobody anything else.
-                log.exception("nothing can be thought about %s", id)
+            self._try(run, now)
             again = self._again_in(id)
             if again is not None:
                 self._due[id] = at + again
@@ -100,6 +113,18 @@ class Thinking:
                 run = self.supervisor.get(id)
                 if run is not None:
                     self._take(run, thought, now)
+
+    def _thinkable(self, id: str) -> Run | None:
+        run = self.supervisor.get(id)
+        return None if run is None or run.is_over or run.agent is None else run
+
+    def _try(self, run: Run, now: datetime) -> None:
+        self._thought_of.add(run.id)
+        try:
+            self._about(run, now)
+        except Exception:
+            # A transcript that breaks whoever reads it costs its run a thought, and nobody anything else.
+            log.exception("nothing can be thought about %s", run.id)
 
     def _again_in(self, id: str) -> float | None:
         """Return after how long a run is thought about again although nothing has happened: it grows drowsy, once."""
@@ -116,6 +141,7 @@ class Thinking:
             self._thought_of.discard(id)
             self._stirring.pop(id, None)
             self._due.pop(id, None)
+            self._kept_up.pop(id, None)
             self._ponder.forget(id)
 
     def recorded(self) -> None:

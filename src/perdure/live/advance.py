@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from msgspec import structs
 
+from perdure.live.outlived import outlived
 from perdure.live.weigh import RANK, TELLERS, UNREAD, Pending, Track, Verdict, is_hidden, moments, patience, weigh
 from perdure.model.event import Event, EventKind
 from perdure.model.identity import Identity
@@ -331,7 +332,8 @@ def _moved(track: Track, verdict: Verdict, now: datetime, events: list[Event]) -
         since=max(now, before.since),
         observed_at=now,
     )
-    run: Run = structs.replace(track.run, status=status, previous=before)
+    thought = outlived(track.run.thought, before, status, now)
+    run: Run = structs.replace(track.run, status=status, previous=before, thought=thought)
     data: dict[str, object] = {
         "state": status.state,
         "reason": status.reason,
@@ -339,6 +341,8 @@ def _moved(track: Track, verdict: Verdict, now: datetime, events: list[Event]) -
         "confidence": status.confidence,
         "from": before.word,
         "to": status.word,
+        # What is said of it from now on: whoever shows the one shows the other.
+        "thought": thought.text if thought is not None else None,
     }
     if status.state is RunState.EXITED:
         data |= {"exit_status": run.exit_status, "exit_signal": run.exit_signal}

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from msgspec import structs
 
+from perdure.live.outlived import outlived
 from perdure.live.recognise import Found
 from perdure.live.weigh import Track
 from perdure.model.event import Event, EventKind
@@ -35,7 +36,8 @@ def begun(id: str, found: Found, now: datetime, reason: str) -> tuple[Track, tup
 def returned(run: Run, found: Found, now: datetime) -> tuple[Track, tuple[Event, ...]]:
     """Return a run that was recognised in a pane that it was not known to be in: it had ended, or its pane or server had.
 
-    It keeps what makes it this run, and what is known of its conversation; what it is doing is not known any more.
+    It keeps what makes it this run, and what is known of its conversation; what it is doing is neither known nor said any
+    more.
     """
     status = Status(cause="returned", since=max(now, run.status.since))
     back: Run = structs.replace(
@@ -48,6 +50,7 @@ def returned(run: Run, found: Found, now: datetime) -> tuple[Track, tuple[Event,
         program=found.program,
         status=status,
         previous=run.status,
+        thought=outlived(run.thought, run.status, status, now),
         attached=0,
         health=Health.HEALTHY,
         stale=False,

@@ -209,11 +209,12 @@ class Supervisor:
                 self.observe(id, Passed(), now)
 
     def think(self, id: str, thought: Thought, event: Event | None) -> None:
-        """Give a run its thought."""
+        """Give a run its thought. A change of its state that is not recorded yet is told with these words."""
         track = self._tracks.get(id)
         if track is not None:
             self._tracks[id] = structs.replace(track, run=structs.replace(track.run, thought=thought))
             self._dirty[id] = None
+            self._say_with_change(id, thought)
             if event is not None:
                 self._events.append(event)
 
@@ -222,7 +223,17 @@ class Supervisor:
         track = self._tracks.get(id)
         if track is not None:
             self._tracks[id] = structs.replace(track, run=structs.replace(track.run, thought=before))
+            self._say_with_change(id, before)
         self._events = [event for event in self._events if event.run != id or event.kind is not EventKind.THOUGHT]
+
+    def _say_with_change(self, id: str, thought: Thought | None) -> None:
+        """Have the last change of a run's state that is not recorded yet say what is said of the run since."""
+        for at in range(len(self._events) - 1, -1, -1):
+            event = self._events[at]
+            if event.run == id and event.kind is EventKind.STATE_CHANGED:
+                data = {**event.data, "thought": thought.text if thought is not None else None}
+                self._events[at] = structs.replace(event, data=data)
+                return
 
     def learn_skill(self, id: str, skill: str, now: datetime) -> None:
         """Say which skill was last used in a run's conversation."""

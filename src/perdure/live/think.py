@@ -176,42 +176,40 @@ def _text(run: Run, story: Story, awaits: bool) -> str | None:
     status = run.status
     if status.reason in _REASONS and status.state is RunState.ATTENTION:
         return _asked_for(status.reason, story)
-    if awaits:
-        return _awaiting(story)
     if status.state is RunState.BUSY or status.reason is Reason.STALLED:
         said = _busy(run, story)
         return f"silent for a while: {said}" if said and status.reason is Reason.STALLED else said
     if status.state is RunState.ERROR:
         return f"stopped by an error: {story.task}" if story.task else "stopped by an error"
-    return None
+    return _awaiting(run, story) if awaits else None
 
 
 def _asked_for(reason: Reason | None, story: Story) -> str:
     call = story.current
     if reason is Reason.PERMISSION and call is not None:
         return f"waiting: wants to {wanting(call.tool, call.detail)}"
-    if reason is Reason.QUESTION and (asked := _question(story)):
-        return f"waiting: {asked}"
+    if reason is Reason.QUESTION and story.asks and call is not None and call.detail:
+        return f"waiting: asks {call.detail}"
     return _REASONS[reason] if reason else "waiting"
 
 
-def _awaiting(story: Story) -> str:
-    if (asked := _question(story)) is not None:
-        return f"waiting: {asked}"
-    said = _first_line(story.answer or "")
-    return f"done: {_bare(said)}" if said else "waiting: asks a question"
+def _awaiting(run: Run, story: Story) -> str | None:
+    status = run.status
+    if story.asks:
+        # A call that nobody answers any more: whoever took the conversation up again is not asked.
+        return None if status.waits else _asked_for(Reason.QUESTION, story)
+    said = _telling(story.answer or "") if status.waits or status.state is RunState.UNKNOWN else None
+    return f"done: {_bare(said)}" if said else None
 
 
-def _question(story: Story) -> str | None:
-    """What the agent asks: the last sentence of its answer that ends with a question mark, or what it called for."""
-    if story.asks and story.current is not None and story.current.detail:
-        return f"asks {story.current.detail}"
-    ending = [line for line in (story.answer or "").splitlines() if re.search(r"\w", line)][-2:]
-    asked = [line for line in ending if line.rstrip(" *_`\"')").endswith("?")]
-    if not asked:
-        return None
-    sentence = re.split(r"(?<=[.!:;])\s+", _bare(asked[-1]))[-1]
-    return f"asks {sentence}"
+def _telling(answer: str) -> str | None:
+    """The part of an answer that tells most: what it ends with when that is a question, or else what it begins with.
+
+    Whether somebody has to answer it nobody can tell by that; only a call for a person is one.
+    """
+    lines = [line for line in answer.splitlines() if re.search(r"\w", line)]
+    asked = [line for line in lines[-2:] if line.rstrip(" *_`\"')").endswith("?")]
+    return re.split(r"(?<=[.!:;])\s+", _bare(asked[-1]))[-1] if asked else lines[0] if lines else None
 
 
 def _first_line(text: str) -> str | None:
@@ -225,10 +223,13 @@ def _bare(line: str) -> str:
 
 
 def _busy(run: Run, story: Story) -> str | None:
-    if story.answer and not story.final:
+    if story.final is True:
+        # It is through with that, and at something that is not written down yet.
+        return None
+    if story.answer:
         return _bare(_first_line(story.answer) or "")
     call = story.current or story.last
-    if call is not None and story.final is not True:
+    if call is not None:
         return doing(call.tool, call.detail)
     task = story.task or (run.details.task if run.details else None)
     if task:

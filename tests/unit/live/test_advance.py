@@ -294,6 +294,7 @@ def test_what_a_run_was_before_is_kept() -> None:
         "confidence": "high",
         "from": "idle",
         "to": "busy",
+        "thought": None,
     }
 
 

@@ -81,7 +81,7 @@ def test_a_run_that_returns_is_the_one_it_was() -> None:
     ended = an_end().run
     track, events = returned(ended, FOUND, at(60))
     run = track.run
-    for name in ("id", "created_at", "identity", "thought", "skill", "details", "theme"):
+    for name in ("id", "created_at", "identity", "skill", "details", "theme"):
         assert getattr(run, name) == getattr(ended, name)
     assert (run.server, run.process, run.pane, run.place) == (FOUND.server, FOUND.process, FOUND.pane, FOUND.place)
     assert (run.first, run.program) == (FOUND.first, FOUND.program)

@@ -46,6 +46,8 @@ def text(turns: list[Turn], state: RunState = RunState.BUSY, reason: Reason | No
         ([TASK, said("I look at the lexer first.")], "I look at the lexer first."),
         ([TASK, *EDITED, asked("now the lexer")], "working on: now the lexer"),
         ([FINISHED], None),
+        # It is through with that, and what it was asked since is not written down yet.
+        ([TASK, FINISHED], None),
     ],
 )
 def test_a_busy_run_says_what_it_is_at(turns: list[Turn], line: str | None) -> None:
@@ -57,10 +59,30 @@ def test_a_run_that_waits_says_what_for() -> None:
     assert text([TASK, call], RunState.ATTENTION, Reason.PERMISSION) == "waiting: wants to run rm -rf build"
     assert text([TASK], RunState.ATTENTION, Reason.PERMISSION) == "waiting: asks for permission"
     asks = said("Two ways are open.\nI prefer the first. Shall I **rewrite** the lexer too?", final=True)
-    assert text([TASK, asks], RunState.IDLE) == "waiting: asks Shall I rewrite the lexer too?"
+    assert text([TASK, asks], RunState.IDLE) == "done: Shall I rewrite the lexer too?"
     assert text([TASK, FINISHED], RunState.IDLE) == "done: The parser is twice as fast now."
     assert text([TASK], RunState.ATTENTION, Reason.LOGIN) == "waiting: somebody has to log in"
     assert text([TASK, called("AskUserQuestion")], RunState.ATTENTION, Reason.QUESTION) == "waiting: asks a question"
+
+
+def test_what_is_said_of_it_never_contradicts_what_it_does() -> None:
+    """The last words are of the turn before this one."""
+    assert text([TASK, FINISHED], RunState.ERROR) == "stopped by an error: make the parser faster"
+    assert text([TASK, FINISHED], RunState.ATTENTION, Reason.STALLED) is None
+    assert text([TASK, FINISHED], RunState.ATTENTION) is None
+    assert text([TASK, called("Bash", "pytest")], RunState.IDLE) is None
+
+
+@pytest.mark.parametrize("reason", [Reason.DONE, Reason.QUESTION, None])
+def test_only_whoever_has_called_for_a_person_asks(reason: Reason | None) -> None:
+    """Words that end with a question mark are an answer like others: that somebody is asked is told, never guessed."""
+    state = RunState.ATTENTION if reason else RunState.UNKNOWN
+    prose = [TASK, said("It works now. Anything else?", final=True)]
+    expected = "waiting: asks a question" if reason is Reason.QUESTION else "done: Anything else?"
+    assert text(prose, state, reason) == expected
+    asks = [TASK, called("AskUserQuestion", "Which lexer?")]
+    asked_for = "waiting: asks Which lexer?" if reason is not Reason.DONE else None
+    assert text(asks, state, reason) == asked_for
 
 
 @pytest.mark.parametrize("key", ["ghp_abcdefghijklmnopqrstuvwxyz0123456789", "sk_live_abcdefghijklmnop0123456789"])

@@ -20,10 +20,12 @@ function changed(run: Run, event: Happening): Run {
         cause: text(data.cause) ?? run.cause,
         confidence: (text(data.confidence) ?? run.confidence) as Confidence,
         previous: text(data.from),
+        // Both in one: words of before would contradict what it does now.
+        thought: "thought" in data ? text(data.thought) : run.thought,
         since: event.at,
       };
     case "thought":
-      return { ...run, thought: text(data.thought) ?? run.thought, objective: text(data.objective) ?? run.objective };
+      return { ...run, thought: text(data.thought), objective: text(data.objective) ?? run.objective };
     case "title_changed":
       return { ...run, title: text(data.title) ?? run.title };
     case "run_deleted":

@@ -1,0 +1,50 @@
+"""What the daemon says of a run, and its state: one never contradicts the other, in no event and at no moment."""
+
+from __future__ import annotations
+
+from perdure.model.event import EventKind
+from perdure.model.run import Run, RunState
+from tests.acceptance.simulants import Simulants
+from tests.acceptance.watching import watching
+from tests.conftest import PrivateHome
+from tests.perdure_cli import Perdure
+from tests.tmux_server import TmuxServer
+
+
+def contradicts(run: Run) -> bool:
+    """Whether a run is said to be through while it works, or at work while it waits."""
+    text = run.thought.text if run.thought is not None else None
+    if text is None:
+        return False
+    is_through = text.startswith("done: ")
+    return is_through if run.status.state is RunState.BUSY else run.status.waits and not is_through
+
+
+def test_what_is_said_of_a_run_changes_with_its_state(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    agents = Simulants(private_home)
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w", agents.path, "--think", "1")
+    with watching(perdure) as watcher:
+        watcher.await_state("work:0.0", "idle")
+        perdure.ok("send", "--timeout", "60", "work", "count the files")
+        seen: list[Run] = []
+
+        def is_through() -> bool:
+            seen.append(watcher.run("work:0.0"))
+            return seen[-1].status.word == "attention(done)"
+
+        watcher.wait_for(is_through, "the end of the turn")
+        assert [run for run in seen if contradicts(run)] == []
+        last = seen[-1]
+        assert last.thought is not None
+        assert (last.thought.text or "").startswith("done: ")
+        changes = [each.event for each in watcher.events(0, EventKind.STATE_CHANGED) if each.event.run == last.id]
+        told = [(event.data["to"], event.data["thought"]) for event in changes]
+        assert told[-1] == ("attention(done)", last.thought.text)
+        # Over and over: nobody is said to be through with what it has just begun.
+        perdure.ok("send", "--timeout", "60", "work", "count them again")
+        seen.clear()
+        watcher.wait_for(is_through, "the end of the next turn")
+        assert [run for run in seen if contradicts(run)] == []
+    agents.end_all()
