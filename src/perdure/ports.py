@@ -424,8 +424,12 @@ class ChatStore(Protocol):
         is that of the turn to come. Raises `TitleTaken`.
         """
 
-    def switch_chat(self, id: str, key: str, at: datetime) -> Chat:
-        """Let a chat be the open one of a key, and close the one that was."""
+    def switch_chat(self, chat: Chat, key: str, at: datetime, *, instead_of: Chat | None) -> Chat | None:
+        """Let a chat be the open one of a key, and close the one that was, which is `instead_of`.
+
+        None, and nothing is changed, when another one is open there by now, or the chat was opened, closed or moved
+        since it was looked at. Raises `ChatNotFound`.
+        """
 
     def change_chat(
         self,

@@ -39,7 +39,8 @@ def key_of(
     With `isolated`, messages of different conversations never have the same key, and one whose conversation cannot be
     told (a direct message without chat and sender, a group without an id) is refused. The earlier rules put everybody's
     direct messages on a platform into one conversation, as they always did. With `scoped` the scope is a part of it
-    where ids are unique without, too; with `personal`, the sender is, of a direct message, or that it does not tell one.
+    where ids are unique without, too; with `personal`, the sender is, of a direct message, or
+    the chat once more where that is not told.
     """
     return ":".join(map(_segment, _segments(source, keys, aliases, scoped=scoped, personal=personal)))
 
@@ -99,8 +100,8 @@ def _isolated(source: Source, keys: ChatKeysConfig, aliases: Aliases, *, scoped:
             # Nobody's in particular. Without the empty segment it could be the chat of a person of that id.
             segments.append("")
     elif personal:
-        # Behind an empty segment, which no thread has: else it could be the thread of that id. Nobody knows whom, too.
-        segments += ["", person or ""]
+        # Behind an empty segment, which no thread has: else it could be the thread of that id.
+        segments += ["", person or chat]
     return segments
 
 

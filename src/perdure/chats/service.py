@@ -80,10 +80,8 @@ class Chats(Ownership):
         """
         known_platform(source.platform)
         while True:
-            now, key = self.now(), self.key(source)
-            current = self.store.open_chat(key)
-            if current is not None and is_anothers(current.source, source, self._aliases) and self.key(source) != key:
-                continue  # begun since the key was looked up
+            now = self.now()
+            key, current = self._place(source)
             if current is not None and self.put_right(current, now):
                 continue
             reason = None if current is None else self.why_over(current, now)
@@ -180,12 +178,30 @@ class Chats(Ownership):
         """Go on with another chat of the same person in the conversation a message belongs to.
 
         The chat that was open is kept. Somebody else's chat that was granted is gone on with in a copy, so that nothing
-        that is said from now on ends up in theirs.
+        that is said from now on ends up in theirs. Whatever others do at the same time comes before or after it.
         """
-        chat = self.get(source, id)
-        if self.owns(source, chat):
-            return self.store.switch_chat(id, self.key(source), self.now())
-        return self.branch(source, id)
+        return self._go_on(source, lambda: self.get(source, id))
+
+    def _go_on(self, source: Source, look: Callable[[], Chat]) -> Chat:
+        """Go on with the chat that `look` finds; it is looked for again when anything has changed since."""
+        while True:
+            chat = look()
+            key, current = self._place(source)
+            if current is not None and current.id == chat.id:
+                return current
+            if not self.owns(source, chat):
+                return self.branch(source, chat.id)
+            switched = self.store.switch_chat(chat, key, self.now(), instead_of=current)
+            if switched is not None:
+                return switched
+
+    def _place(self, source: Source) -> tuple[str, Chat | None]:
+        """The key of a conversation and its open chat, which is not another's who has begun one since the key was found."""
+        while True:
+            key = self.key(source)
+            current = self.store.open_chat(key)
+            if current is None or not is_anothers(current.source, source, self._aliases) or self.key(source) == key:
+                return key, current
 
     def branch(
         self,
@@ -202,11 +218,11 @@ class Chats(Ownership):
         by another than its messages have by now.
         """
         parent = self.get(asker or source, id)
-        key = self.key(source) if key is None else key
 
         def begin(title: str | None) -> Chat | None:
-            current = self.store.open_chat(key)
-            fresh = self._fresh(key, source, self.now(), follows=id, kinship=Kinship.BRANCH)
+            # Found anew each time: what was begun there meanwhile may be another's.
+            where, current = self._place(source) if key is None else (key, self.store.open_chat(key))
+            fresh = self._fresh(where, source, self.now(), follows=id, kinship=Kinship.BRANCH)
             return self.store.begin_chat(
                 replace(fresh, title=title, model=parent.model),
                 instead_of=current,
@@ -316,9 +332,7 @@ class Chats(Ownership):
         `My Project` is the latest of `My Project #2`, `My Project #3` …; one that was made shorter is gone on with where
         it goes on. Raises `ChatNotFound`, `AmbiguousChat`, and `Refused` for somebody else's.
         """
-        chat = self.find(source, text)
-        current = self.peek(source)
-        return chat if current is not None and current.id == chat.id else self.switch(source, chat.id)
+        return self._go_on(source, lambda: self.find(source, text))
 
     def find(self, source: Source, text: str) -> Chat:
         """Return the chat that is meant, without going on with it."""

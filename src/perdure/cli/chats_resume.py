@@ -36,17 +36,14 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     if args.anyway and args.key is None:
         raise UsageError("--anyway is about the conversation of --key.")
     chats = chats_of(setup)
-    chat = tip_of(chats.store, find_chat(chats.store, args.target))
-    key = chat.key if args.key is None else args.key
-    before = chats.store.open_chat(key) if key == chat.key else _conversation(chats, chat, key, anyway=args.anyway)
-    is_open = before is not None and before.id == chat.id
-    if is_open:
-        now_open = chat
-    elif before is None or key == chat.key or _is_same_place(before, chat):
-        now_open = chats.store.switch_chat(chat.id, key, chats.now())
-    else:
-        # A chat stays where it was held: whoever writes elsewhere would not be taken for one it belongs to.
-        now_open = chats.branch(before.source, chat.id, asker=Asker.OPERATOR, key=key)
+    while True:
+        chat = tip_of(chats.store, find_chat(chats.store, args.target))
+        key = chat.key if args.key is None else args.key
+        before = chats.store.open_chat(key) if key == chat.key else _conversation(chats, chat, key, anyway=args.anyway)
+        is_open = before is not None and before.id == chat.id
+        now_open = chat if is_open else _gone_on(chats, chat, key, before)
+        if now_open is not None:
+            break
     follow_in_mirror(setup)
     closed = None if is_open or before is None or not before.is_open else before.id
     if args.json:
@@ -57,6 +54,15 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
 
 run = with_setup(_run)
+
+
+def _gone_on(chats: Chats, chat: Chat, key: str, before: Chat | None) -> Chat | None:
+    """Let a chat, or a copy, be the open one of a key; None when something has changed there since it was looked at."""
+    if before is None or key == chat.key or _is_same_place(before, chat):
+        current = None if before is None or not before.is_open else before
+        return chats.store.switch_chat(chat, key, chats.now(), instead_of=current)
+    # A chat stays where it was held: whoever writes elsewhere would not be taken for one it belongs to.
+    return chats.branch(before.source, chat.id, asker=Asker.OPERATOR, key=key)
 
 
 def _conversation(chats: Chats, chat: Chat, key: str, *, anyway: bool) -> Chat | None:

@@ -162,21 +162,23 @@ class ChatBook(Search):
             self.follow(chat.id, new.rest, new.taken_back, chat.touched_at)
         return Arrived(result=new.result, chat=self.get_chat(chat.id), added=len(new.rest))
 
-    def switch_chat(self, id: str, key: str, at: datetime) -> Chat:
+    def switch_chat(self, chat: Chat, key: str, at: datetime, *, instead_of: Chat | None) -> Chat | None:
         with self.changing():
-            row = self._row(id)
-            chat = chat_from(row)
+            row = self._row(chat.id)
+            found = chat_from(row)
             current = self.open_chat(key)
-            if current is not None and current.id == id:
-                return chat
+            if _standing(found) != _standing(chat) or _id(current) != _id(instead_of):
+                return None
+            if current is not None and current.id == chat.id:
+                return found
             if current is not None:
-                self._close(current, CloseReason.SWITCHED, at, successor=id)
+                self._close(current, CloseReason.SWITCHED, at, successor=chat.id)
             reopened = replace(
-                chat, key=key, closed_at=None, close_reason=None, touched_at=at, suspended=False, flushed_at=None
+                found, key=key, closed_at=None, close_reason=None, touched_at=at, suspended=False, flushed_at=None
             )
             self._put(row[0], replace(reopened, flush_failures=0, resume_pending_at=None, notice=None))
-            self.tell(list(chat_events.changed(chat, reopened, at)))
-            return self.get_chat(id)
+            self.tell(list(chat_events.changed(found, reopened, at)))
+            return self.get_chat(chat.id)
 
     def change_chat(
         self,
@@ -323,6 +325,15 @@ def _refuse_unstorable(id: str) -> None:
     # Somebody typed it. No chat has such an id, and the databases would each complain in their own way.
     if not is_storable(id):
         raise not_there(ascii(id)[:80])
+
+
+def _standing(chat: Chat) -> tuple[object, ...]:
+    """Whether it is open, where, and if not, what became of it."""
+    return chat.key, chat.closed_at, chat.close_reason
+
+
+def _id(chat: Chat | None) -> str | None:
+    return None if chat is None else chat.id
 
 
 def _readable(rows: Sequence[Row]) -> Iterator[Chat]:

@@ -37,7 +37,7 @@ def test_a_chat_is_told_from_its_beginning_to_its_end(store: Store) -> None:
     shorter = a_chat("c2", key="key-c1", follows="c1", kinship=Kinship.CONTINUATION, opened_at=at(5))
     assert first is not None
     book.begin_chat(shorter, instead_of=book.open_chat("key-c1"), reason=CloseReason.COMPRESSED, turns=[a_turn("s")])
-    book.switch_chat("c1", "key-c1", at(6))
+    book.switch_chat(book.get_chat("c1"), "key-c1", at(6), instead_of=book.get_chat("c2"))
     book.forget_chat("c2", at=at(7))
     assert told(store) == [
         ("chat_opened", {"chat": "c1", "platform": "telegram", "type": "dm", "turns": 0}),
@@ -94,7 +94,8 @@ def test_what_is_nobodys_news_is_not_told(store: Store) -> None:
     book.change_chat("c1", lambda chat: replace(chat, suspended=True))
     book.grant_chat("c1", "bob")
     book.revoke_chat("c1", "bob")
-    book.switch_chat("c1", "key-c1", at(2))
+    same = book.get_chat("c1")
+    book.switch_chat(same, "key-c1", at(2), instead_of=same)
     book.index_turns()
     assert len(told(store)) == 1
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -285,6 +285,7 @@ def test_where_a_chat_has_the_id_of_its_person_that_says_who_writes(
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example([("C1", "U1", None, None, False), ("C1", None, None, None, False), ("C1", "C1", None, None, False)])
 @given(
     st.lists(
         st.tuples(

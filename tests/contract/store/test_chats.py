@@ -100,14 +100,19 @@ def test_switching_closes_the_one_and_opens_the_other(store: Store) -> None:
     book = store.chats
     first = book.begin_chat(a_chat("c1", key="k"))
     book.begin_chat(a_chat("c2", key="k", opened_at=at(1), touched_at=at(1)), instead_of=first)
-    assert book.switch_chat("c1", "k", at(2)).is_open
+    switched = book.switch_chat(book.get_chat("c1"), "k", at(2), instead_of=book.get_chat("c2"))
+    assert switched is not None
+    assert switched.is_open
     assert book.get_chat("c2").close_reason is CloseReason.SWITCHED
-    assert book.switch_chat("c1", "k", at(3)).touched_at == at(2)
+    again = book.switch_chat(switched, "k", at(3), instead_of=switched)
+    assert again is not None
+    assert again.touched_at == at(2)
     # Under a key that was made by other rules.
-    moved = book.switch_chat("c2", "other", at(4))
+    moved = book.switch_chat(book.get_chat("c2"), "other", at(4), instead_of=None)
+    assert moved is not None
     assert (moved.key, moved.is_open) == ("other", True)
     with pytest.raises(errors.ChatNotFound):
-        book.switch_chat("c9", "k", at(5))
+        book.switch_chat(a_chat("c9"), "k", at(5), instead_of=None)
 
 
 def test_a_title_is_the_owners_alone(store: Store) -> None:

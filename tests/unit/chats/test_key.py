@@ -174,9 +174,9 @@ def conversation(source: Source, keys: ChatKeysConfig) -> tuple[object, ...]:
 
 
 def sender(source: Source) -> str:
-    """Who wrote; nothing when nobody can be told."""
-    person = source.user_id_alt or source.user_id
-    return (NO_ALIASES.canonical(person) if person and source.platform == "whatsapp" else person) or ""
+    """Who wrote; when nobody can be told, the chat."""
+    person = source.user_id_alt or source.user_id or source.chat_id
+    return NO_ALIASES.canonical(person) if source.platform == "whatsapp" else person
 
 
 def key_or_none(source: Source, keys: ChatKeysConfig) -> str | None:
