@@ -40,7 +40,8 @@ class PostgresServer:
         if not empty:
             self._make()
         name = f"test_{next(self._numbers)}"
-        self._run(f"CREATE DATABASE {name} TEMPLATE {_EMPTY if empty else _MADE}")
+        # Copied as files: that is a third of the work of copying through the log.
+        self._run(f"CREATE DATABASE {name} TEMPLATE {_EMPTY if empty else _MADE} STRATEGY FILE_COPY")
         return self._address(name)
 
     def _make(self) -> None:
