@@ -10,7 +10,7 @@ import subprocess
 import time
 
 #: How long a tmux command may take before the test fails; generous, since nothing is measured by it.
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 #: What a shell does before it ends in a pane that is to stay dead: tmux 3.3a may miss how a program ended whose terminal

@@ -8,6 +8,7 @@ import re
 from datetime import UTC, datetime
 
 from tests.acceptance.kit import wait_for
+from tests.at_rest import has_begun
 from tests.conftest import PrivateHome
 from tests.tmux_server import TmuxServer
 
@@ -43,7 +44,7 @@ class FakeAgent:
         made = tmux.run(*command) if args else tmux.run(*command[:-1], "/bin/sh", self.script)
         self.pane, pid = made.decode().split()
         self.pid = int(pid)
-        wait_for(lambda: tmux.show("#{pane_current_command}", self.pane) != "tmux", "the agent")
+        wait_for(lambda: has_begun(tmux, self.pane), "the agent")
         return self
 
     @property

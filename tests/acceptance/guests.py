@@ -17,6 +17,7 @@ import pytest
 from perdure.demo import agent
 from tests.acceptance import accounts
 from tests.acceptance.kit import only_json, wait_for
+from tests.at_rest import Rest, descendants
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure, Ran
 from tests.tmux_server import PATIENCE
@@ -123,8 +124,10 @@ class Guest:
         wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") and not _is_zombie(pid) for pid in pids), "the end")
 
     def processes(self) -> list[int]:
-        """Return the server and everything in its panes."""
-        return [self.server, *descendants(self.server)]
+        """Return the server and everything in its panes, once all of that waits: a shell that begins starts others."""
+        server = self.server
+        wait_for(Rest(lambda: descendants(server)), f"rest for {self.name}")
+        return [server, *descendants(server)]
 
 
 class Machine(Perdure):
@@ -175,16 +178,6 @@ class Machine(Perdure):
         """Save everybody's work, and return what is said of each guest's server, by their name."""
         servers = only_json(self.ok("save", "--all-users", "--json"))["servers"]
         return {each["user"]: each for each in servers}
-
-
-def descendants(pid: int) -> list[int]:
-    """Return every process below one."""
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-            children = [int(word) for word in file.read().split()]
-    except OSError:
-        return []
-    return [each for child in children for each in (child, *descendants(child))]
 
 
 def status(pid: int) -> dict[str, str]:

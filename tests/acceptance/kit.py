@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.at_rest import rest_of
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure, Ran
 from tests.tmux_server import PATIENCE, TmuxServer
@@ -60,13 +61,12 @@ def wait_for(condition: Callable[[], object], what: str) -> None:
 
 
 def settle(tmux: TmuxServer) -> None:
-    """Wait until every pane runs its program: for a moment after the fork, a pane is another tmux.
+    """Wait until every pane runs its program and all of them wait: a shell has read its files then, and asks.
 
     Windows keep the names they have then; tmux would go on renaming them for half a second.
     """
     tmux.run("set-option", "-g", "automatic-rename", "off")
-    format = "#{pane_current_command}"
-    wait_for(lambda: b"tmux" not in tmux.run("list-panes", "-a", "-F", format).split(), "the programs")
+    wait_for(rest_of(tmux), "programs that wait")
 
 
 def save(perdure: Perdure, *args: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:

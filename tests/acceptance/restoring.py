@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from tests.acceptance.kit import only_json, wait_for
+from tests.at_rest import rest_of
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 from tests.tmux_server import PATIENCE, TmuxFailed, TmuxServer
@@ -93,8 +94,9 @@ def await_same(before: Picture, tmux: TmuxServer, leaving: Sequence[str] = ()) -
 
 
 def await_calm(tmux: TmuxServer) -> Picture:
-    """Return the picture once it does not change any more."""
+    """Return the picture once it does not change any more: every program is there and waits for something."""
     last: list[Picture] = [{}]
+    is_at_rest = rest_of(tmux)
 
     def is_calm() -> bool:
         before, last[0] = last[0], picture(tmux)
@@ -102,7 +104,7 @@ def await_calm(tmux: TmuxServer) -> Picture:
         names = {window["name"] for session in last[0].values() for window in session["windows"].values()}
         # A pane is another tmux for a moment, and a window may be called after that for a little longer.
         is_started = "tmux" not in names and all(pane["argv"] and pane["argv"][0] != "tmux" for pane in running)
-        return before == last[0] and is_started
+        return is_at_rest() and before == last[0] and is_started
 
     wait_for(is_calm, "a server on which nothing changes")
     return last[0]

@@ -85,9 +85,9 @@ def _names(folder: str) -> list[str]:
 
 
 def _lines(path: str) -> list[dict[str, Any]]:
-    """Return the JSON lines of a file that may be written, or gone, at this moment."""
+    """Return the JSON lines of a file that may be written, or gone, at this moment: half a line is none yet."""
     with suppress(FileNotFoundError), open(path, "rb") as file:
-        return [msgspec.json.decode(line) for line in file]
+        return [msgspec.json.decode(line) for line in file if line.endswith(b"\n") or path.endswith(".json")]
     return []
 
 

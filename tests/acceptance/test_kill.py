@@ -81,7 +81,7 @@ def test_a_conversation_that_was_killed_comes_back(
     wait_for(lambda: not agents.running(), "the end of the agent")
     perdure.ok("restore", "--from", told["snapshot"], "work")
     wait_for(lambda: list(agents.running()) == [conversation], "the same conversation")
-    assert "remember this" in screen(tmux, "work:")
+    wait_for(lambda: "remember this" in screen(tmux, "work:"), "what was said before")
     agents.end_all()
 
 

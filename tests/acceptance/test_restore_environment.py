@@ -17,7 +17,7 @@ import pytest
 
 from perdure.demo.program import install
 from tests.acceptance import accounts
-from tests.acceptance.guests import descendants, environ
+from tests.acceptance.guests import environ
 from tests.acceptance.kit import (
     configure,
     hand_over,
@@ -30,6 +30,7 @@ from tests.acceptance.kit import (
     wait_for,
 )
 from tests.acceptance.restoring import foreground
+from tests.at_rest import descendants
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure, Ran
 from tests.tmux_server import TmuxServer

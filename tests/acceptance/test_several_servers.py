@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from tests.acceptance.kit import settle
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer
@@ -13,7 +14,9 @@ Servers = Callable[[str], TmuxServer]
 
 
 def started(server: TmuxServer, session: str) -> TmuxServer:
-    server.run("new-session", "-d", "-s", session, "cat")
+    # Two words: one would be a shell's first.
+    server.run("new-session", "-d", "-s", session, "cat", "-")
+    settle(server)
     return server
 
 
@@ -35,7 +38,7 @@ def test_latest_of_two_others_has_to_be_said(perdure: Perdure, tmux_server: Serv
         assert two.socket in asked.err
     shown = perdure.ok("show", "latest", "--socket", two.socket, "--json").json["snapshot"]
     assert shown["server"]["socket"] == two.socket
-    two.run("new-window", "-d", "-t", "=b:", "cat")
+    two.run("new-window", "-d", "-t", "=b:", "cat", "-")
     changed = perdure.ok("diff", "latest", "--socket", two.socket)
     assert two.socket in changed.out
     assert "+ window b:1" in changed.out

@@ -16,11 +16,11 @@ import pytest
 from perdure.model.event import EventKind, StoredEvent
 from perdure.model.identity import Evidence
 from perdure.model.run import Run
-from tests.acceptance.guests import descendants
 from tests.acceptance.kit import configure, is_whole, only_json, wait_for
 from tests.acceptance.simulants import Simulants
 from tests.acceptance.storm import Follower, Sample, Storm, last_of
 from tests.acceptance.watching import stored_events, stored_runs
+from tests.at_rest import descendants
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer

@@ -10,11 +10,11 @@ import pytest
 
 from perdure.model.event import EventKind
 from perdure.model.run import Run
-from tests.acceptance.guests import descendants
 from tests.acceptance.kit import configure, is_whole, snapshot, wait_for
 from tests.acceptance.restoring import restored
 from tests.acceptance.simulants import Simulants, starts
 from tests.acceptance.watching import Watching, kinds_of, watching
+from tests.at_rest import descendants
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer

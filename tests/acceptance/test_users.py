@@ -12,6 +12,7 @@ import pytest
 
 from tests.acceptance.fake_agent import CONVERSATION, FakeAgent
 from tests.acceptance.kit import configure, history, only_json, wait_for
+from tests.at_rest import words_of
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer
@@ -62,7 +63,8 @@ def guest(private_home: PrivateHome) -> Guest:
     """Somebody without rights, with a running server."""
     guest = Guest("nobody", private_home)
     guest.tmux("new-session", "-d", "-s", "theirs", "-c", "/", "sleep", "1000")
-    wait_for(lambda: guest.tmux("display-message", "-p", "#{pane_current_command}") == "sleep", "sleep")
+    pid = int(guest.tmux("display-message", "-p", "#{pane_pid}"))
+    wait_for(lambda: words_of(pid) == b"sleep\x001000\0", "sleep")
     return guest
 
 
@@ -137,6 +139,7 @@ def test_a_conversation_is_found_in_its_owners_home(
     agent.pane, pid = pane.split()
     agent.pid = int(pid)
     agent.home, agent.cwd = guest.home, guest.home
+    wait_for(lambda: agent.script.encode() in words_of(agent.pid).split(b"\0"), "the agent")
     agent.register()
     agent.write_transcript("add a test")
     for directory, names, files in os.walk(guest.home):
