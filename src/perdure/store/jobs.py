@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -33,15 +33,7 @@ class JobBook:
             if self._driver.fetch(self._sql["get_job"], id=job.id):
                 raise errors.Conflict(f"There is a job {job.id} already.", job=job.id)
             self._refuse_too_many(job, limit, of_owner)
-            self._driver.execute(
-                self._sql["insert_job"],
-                id=job.id,
-                place=job.place,
-                owner=job.order.owner,
-                ordered_at=stamp(job.ordered_at),
-                ended_at=_end(job),
-                body=packed(canonical(job)),
-            )
+            self._insert(job)
 
     def get_job(self, id: str) -> Job:
         for row in self._driver.fetch(self._sql["get_job"], id=id):
@@ -120,6 +112,35 @@ class JobBook:
         with self._changing():
             self._driver.execute(self._sql["set_job_aside"], at=stamp(now), id=id)
             self._driver.execute(self._sql["delete_job"], id=id)
+
+    def keep(self, jobs: Sequence[Job], notices: Mapping[int, str]) -> int:
+        """Keep jobs of another database that are not here, with what is to be delivered of them; return how many.
+
+        `notices` has by the number of an event to which owner. One of which the event says another, or that is not here,
+        is left out.
+        """
+        kept = 0
+        with self._changing():
+            for job in jobs:
+                if not self._driver.fetch(self._sql["get_job"], id=job.id):
+                    self._insert(job)
+                    kept += 1
+            for seq, owner in notices.items():
+                (stored,) = self._runs.read_events(after=seq - 1, limit=1) or (None,)
+                if stored is not None and stored.seq == seq and stored.event.data.get("owner") == owner:
+                    self._driver.execute(self._sql["insert_job_notice"], seq=seq, owner=owner)
+        return kept
+
+    def _insert(self, job: Job) -> None:
+        self._driver.execute(
+            self._sql["insert_job"],
+            id=job.id,
+            place=job.place,
+            owner=job.order.owner,
+            ordered_at=stamp(job.ordered_at),
+            ended_at=_end(job),
+            body=packed(canonical(job)),
+        )
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

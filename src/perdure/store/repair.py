@@ -85,6 +85,9 @@ def _salvage(store: Store, aside: str, now: datetime) -> Iterator[str]:
     if runs or events:
         yield f"Read {_counted(runs, 'run')} and {_counted(events, 'event')} back from the damaged database."
     yield from _salvage_chats(store, wreck, now)
+    jobs = store.jobs.keep(wreck.jobs(), wreck.notices())
+    if jobs:
+        yield f"Read {_counted(jobs, 'job')} back from the damaged database."
     yield f"Whatever else it held could not be read; it is still in {aside}."
 
 
@@ -100,10 +103,15 @@ def _salvage_runs(store: Store, wreck: Wreck) -> tuple[int, int]:
 
 def _salvage_chats(store: Store, wreck: Wreck, now: datetime) -> Iterator[str]:
     chats, lost = wreck.chats()
-    count = 0
+    grants = wreck.grants()
+    count = granted = 0
     for number, saved in chats.items():
         if adopt(store.chats, saved, number, now):
             count += 1
+            # What is nobody's any more was not granted by anybody either.
+            for owner in grants.get(number, ()) if saved.chat is not None else ():
+                store.chats.grant_chat(saved.id, owner)
+                granted += 1
             if saved.chat is None:
                 yield f"The record of chat {saved.id} is lost; what is left of it is kept, for whoever runs the store."
     with store.chats.changing():
@@ -111,6 +119,8 @@ def _salvage_chats(store: Store, wreck: Wreck, now: datetime) -> Iterator[str]:
             keep_aside(store.chats, row, now)
     if chats or lost:
         yield f"Read {_counted(count, 'chat')} back from the damaged database."
+    if granted:
+        yield f"Read {_counted(granted, 'grant')} of chats back from the damaged database."
     if lost:
         yield f"Set {_counted(len(lost), 'turn')} of chats that cannot be read aside."
 

@@ -1,21 +1,25 @@
-"""Getting snapshots, runs, events and chats out of a damaged SQLite file, row by row."""
+"""Getting snapshots, runs, events, chats and jobs out of a damaged SQLite file, row by row."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
+from itertools import groupby
 
 from msgspec import Struct
 
 from perdure import errors
 from perdure.model.chat import Chat
 from perdure.model.event import StoredEvent
+from perdure.model.job import Job
 from perdure.model.run import Run
 from perdure.model.snapshot import Snapshot
 from perdure.store.chat_rows import SPAN, chat_from
 from perdure.store.driver import Row
 from perdure.store.foreign import file_uri
+from perdure.store.jobs import job_from
 from perdure.store.numbers import EVENTS, RUNS, is_number
 from perdure.store.queries import queries
 from perdure.store.rows import snapshot_from, unpacked
@@ -28,7 +32,11 @@ _WAYS = {
     "events": ("seq", "events_by_run WHERE run IS NOT NULL", "events_by_time"),
     "chats": ("number", "chats_by_key", "chats_by_reach"),
     "turns": ("id",),
+    "jobs": ("rowid", "sqlite_autoindex_jobs_1", "jobs_by_order", "jobs_by_owner"),
+    "job_notices": ("seq", "job_notices_by_owner"),
 }
+#: The trees in which a grant stands, in each of them whole.
+_GRANTS = ("NOT INDEXED", "INDEXED BY sqlite_autoindex_chat_grants_1", "INDEXED BY chat_grants_by_owner")
 
 
 #: How many keys are asked for one by one at most, where something says that there are more.
@@ -111,6 +119,47 @@ class Wreck:
             if number not in chats:
                 chats[number] = Saved(id=id, chat=None, next=0, turns=tuple(by_chat.pop(number, ())))
         return chats, [row for rest in by_chat.values() for row in rest]
+
+    def grants(self) -> dict[int, frozenset[str]]:
+        """Return by the number of a chat to whom it was granted.
+
+        Only what stands in two places alike: nothing seals a grant, and one that nobody gave would show a chat to a
+        stranger. Where the log can be read nothing is taken from behind it: it may say that a grant was taken back.
+        """
+        for connection in self._connections():
+            trees: list[set[tuple[int, str]]] = []
+            for tree in _GRANTS:
+                pairs: set[tuple[int, str]] = set()
+                with suppress(sqlite3.Error):
+                    for number, owner in connection.execute(f"SELECT chat, owner FROM chat_grants {tree}"):
+                        if is_number(number) and isinstance(owner, str):
+                            pairs.add((number, owner))
+                trees.append(pairs)
+            if any(trees):
+                said = Counter(pair for pairs in trees for pair in pairs)
+                agreed = sorted(pair for pair, times in said.items() if times > 1)
+                return {
+                    number: frozenset(owner for _, owner in both)
+                    for number, both in groupby(agreed, key=lambda pair: pair[0])
+                }
+        return {}
+
+    def jobs(self) -> tuple[Job, ...]:
+        """Return every job that is whole, each once: as the log has it, where that can be read."""
+        found: dict[str, Job] = {}
+        for _, row in self._rows("jobs", queries()["get_job"].replace("id = :id", "rowid = :key")):
+            job = job_from(row)
+            if job is not None:
+                found.setdefault(job.id, job)
+        return tuple(found.values())
+
+    def notices(self) -> dict[int, str]:
+        """Return by the number of an event to which owner it is still to be delivered. It is for the event to confirm."""
+        found: dict[int, str] = {}
+        for seq, (owner,) in self._rows("job_notices", "SELECT owner FROM job_notices WHERE seq = :key"):
+            if isinstance(owner, str):
+                found.setdefault(seq, owner)
+        return found
 
     def _ids(self) -> dict[int, str]:
         """The ids of chats by their numbers, as the index has them that outlives their records."""

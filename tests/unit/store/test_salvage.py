@@ -7,12 +7,14 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
+from itertools import product
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from perdure import errors
 from perdure.model.chat import Turn
@@ -21,10 +23,12 @@ from perdure.store.repair import repair
 from perdure.store.store import Store
 from tests.builders import at
 from tests.contract.store.chats import a_chat, a_turn
+from tests.contract.store.jobs import a_job, begun, over
 from tests.contract.store.runs import a_run, an_event
 
 _PAGE = 4096
 _CHATS = [f"c{number}" for number in range(20)]
+_OWNERS = ("alice", "bobby", "carol")
 
 
 @pytest.fixture(scope="module")
@@ -173,3 +177,97 @@ def test_never_less_than_was_said_without_saying_so(original: str, places: set[f
     count = os.path.getsize(f"{original}/perdure.db") // _PAGE
     with tempfile.TemporaryDirectory() as directory:
         check_repair(original, directory, {int(count * place) for place in places}, seed)
+
+
+@pytest.fixture(scope="module")
+def granted() -> Iterator[str]:
+    """A state directory with chats that were granted to three people each, jobs, and what is to be delivered of them."""
+    with tempfile.TemporaryDirectory() as directory:
+        store = opened(directory)
+        for id in _CHATS:
+            store.chats.begin_chat(a_chat(id))
+            store.chats.append_turns(id, [a_turn(f"{id} {each} " + "word " * 40) for each in range(40)], at(1))
+            for owner in _OWNERS:
+                store.chats.grant_chat(id, owner)
+        for number in range(80):
+            job = a_job(f"j{number:02}", owner=_CHATS[number % 20], seconds=number)
+            store.jobs.add_job(replace(job, order=replace(job.order, cwd=Random(number).randbytes(300).hex())))
+            store.jobs.change_job(job.id, begun)
+            if number % 2:
+                store.jobs.change_job(job.id, over)
+        store.driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        store.close()
+        yield directory
+
+
+@contextmanager
+def mended(directory: str, pages: set[int]) -> Iterator[Store]:
+    """A copy of which some pages were damaged, and which was repaired."""
+    with tempfile.TemporaryDirectory() as copy:
+        shutil.copytree(directory, copy, dirs_exist_ok=True)
+        spoil(f"{copy}/perdure.db", pages, 1)
+        repair(f"sqlite://{copy}/perdure.db", copy, at(100))
+        with closing(opened(copy)) as store:
+            yield store
+
+
+def grants_of(store: Store) -> set[tuple[str, str]]:
+    return {(id, owner) for id in _CHATS for owner in (*_OWNERS, "mally") if store.chats.is_granted(id, owner)}
+
+
+def owed_to(store: Store) -> dict[str, list[int]]:
+    return {owner: [event.seq for event in store.jobs.undelivered(owner)] for owner in _CHATS}
+
+
+def test_jobs_grants_and_what_is_to_be_delivered_come_back(granted: str) -> None:
+    with closing(opened(granted)) as store:
+        jobs, owed = store.jobs.list_jobs(), owed_to(store)
+    assert all(owed[owner] for owner in _CHATS[1::2])
+    with mended(granted, {leaves_of(f"{granted}/perdure.db", "turns")[3]}) as store:
+        assert store.jobs.list_jobs() == jobs
+        assert owed_to(store) == owed
+        assert grants_of(store) == set(product(_CHATS, _OWNERS))
+
+
+def test_jobs_between_damaged_pages_come_back(granted: str) -> None:
+    path = f"{granted}/perdure.db"
+    leaves = leaves_of(path, "jobs")
+    spoilt = {leaves[1], leaves[len(leaves) // 2], leaves[-2], root_of(path, "jobs_by_order") - 1}
+    with tempfile.TemporaryDirectory() as copy:
+        shutil.copy(path, copy)
+        spoil(f"{copy}/perdure.db", spoilt, 1)
+        with closing(sqlite3.connect(f"{copy}/perdure.db")) as connection:
+            there = {f"j{number - 1:02}" for number in readable(connection, "jobs", "rowid", 80)}
+    assert 40 < len(there) < 80
+    with mended(granted, spoilt) as store:
+        assert {job.id for job in store.jobs.list_jobs()} == there
+        # Nobody is told what is another's.
+        for owner in _CHATS:
+            assert {store.jobs.get_job(job.id).order.owner for job in store.jobs.list_jobs(owner=owner)} <= {owner}
+
+
+@pytest.mark.parametrize("where", ["chat_grants", "chat_grants_by_owner", "sqlite_autoindex_chat_grants_1"])
+def test_a_grant_that_is_not_said_twice_is_not_believed(granted: str, where: str) -> None:
+    with tempfile.TemporaryDirectory() as copy:
+        shutil.copytree(granted, copy, dirs_exist_ok=True)
+        path = f"{copy}/perdure.db"
+        with open(path, "r+b") as file:
+            file.seek((root_of(path, where) - 1) * _PAGE)
+            page = file.read(_PAGE)
+            assert page.count(b"carol") == len(_CHATS)
+            file.seek(-_PAGE, 1)
+            file.write(page.replace(b"carol", b"mally"))
+        with mended(copy, {leaves_of(path, "turns")[3]}) as store:
+            assert grants_of(store) == set(product(_CHATS, _OWNERS))
+
+
+def test_what_was_taken_back_last_is_not_granted_again(granted: str) -> None:
+    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+        shutil.copytree(granted, first, dirs_exist_ok=True)
+        with closing(opened(first)) as store:
+            store.chats.revoke_chat("c3", "carol")
+            # As a crash leaves it: in the log alone.
+            shutil.copytree(first, second, dirs_exist_ok=True)
+        assert os.path.getsize(f"{second}/perdure.db-wal") > 0
+        with mended(second, {leaves_of(f"{granted}/perdure.db", "turns")[3]}) as store:
+            assert grants_of(store) == set(product(_CHATS, _OWNERS)) - {("c3", "carol")}
