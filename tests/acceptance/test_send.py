@@ -2,13 +2,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from shlex import join, quote
 
 import pytest
 
+from perdure.model.run import Run
 from tests.acceptance.boxing import Ring, screen
 from tests.acceptance.kit import only_json, sentence, wait_for
 from tests.acceptance.simulants import Simulants
+from tests.acceptance.watching import watching
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 from tests.tmux_server import LETTING_GO, TmuxServer
@@ -223,3 +228,166 @@ def test_a_pane_that_takes_no_input_is_told_nothing(ring: Ring, tmux: TmuxServer
     tmux.run("select-pane", "-d", "-t", pane)
     ran = perdure("send", "--json", pane, "hello")
     assert (ran.code, only_json(ran)["result"], only_json(ran)["why"]) == (6, "refused", "it was told to take no input")
+
+
+# -- another agent in the same pane -----------------------------------------------------------------------------------
+
+ONE, OTHER = (f"{digit * 8}-{digit * 4}-4{digit * 3}-8{digit * 3}-{digit * 12}" for digit in "12")
+
+
+@pytest.fixture
+def agents(private_home: PrivateHome) -> Simulants:
+    return Simulants(private_home)
+
+
+def begun(agents: Simulants, tmux: TmuxServer, *, said: str = "", session: str = ONE) -> str:
+    """Start a simulated agent in a session of its own, and return its pane once it waits."""
+    words = (agents.path, "--think", "0.1", "--session", session, *((said,) if said else ()))
+    made = tmux.run("new-session", "-d", "-P", "-F", "#{pane_id}", "-s", "work", "-n", "w", *words)
+    agents.await_running(1, 2 if said else 0)
+    pane = made.decode().strip()
+    wait_for(lambda: screen(tmux, pane).rstrip().endswith("you ▸"), "the input")
+    return pane
+
+
+def await_only(agents: Simulants, tmux: TmuxServer, conversation: str) -> None:
+    """Wait until nobody but the agent in this conversation is there, and it waits."""
+    wait_for(lambda: list(agents.running()) == [conversation], f"nobody but {conversation}")
+    wait_for(lambda: screen(tmux, "work:").rstrip().endswith("you ▸"), "the input")
+
+
+def replaced(agents: Simulants, tmux: TmuxServer, *words: str) -> None:
+    """Start another agent in the pane, in place of the one that is there."""
+    tmux.run("respawn-pane", "-k", "-t", "work:", agents.path, "--think", "0.1", *words)
+
+
+def is_known(run: Run) -> bool:
+    return run.identity is not None and run.identity.conversation == ONE and run.program is not None
+
+
+def test_a_run_whose_pane_has_another_agent_by_now_is_told_nothing(
+    agents: Simulants, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    """What the daemon has not seen yet, its run is not."""
+    begun(agents, tmux)
+    with watching(perdure) as watcher:
+        run = watcher.await_run("work:0.0", is_known, "with its agent")
+        watcher.process.send_signal(signal.SIGSTOP)
+        try:
+            replaced(agents, tmux, "--session", OTHER)
+            await_only(agents, tmux, OTHER)
+            ran = perdure("send", "--json", run.id, "for the first one alone")
+        finally:
+            watcher.process.send_signal(signal.SIGCONT)
+        told = only_json(ran)
+        assert (ran.code, told["result"], told["enters"]) == (6, "refused", 0), told
+        assert told["why"] == "another agent was started there meanwhile; look again"
+        assert "for the first one" not in screen(tmux, "work:")
+        # Once it is seen, the run is this agent's.
+        watcher.await_run(run.id, lambda run: run.identity is not None and run.identity.conversation == OTHER)
+        assert only_json(perdure.ok("send", "--json", run.id, "for the second one"))["result"] == "delivered"
+    agents.await_running(1, 2)
+    agents.end_all()
+
+
+@pytest.mark.parametrize("key", [(), ("--key", "Enter"), ("--anyway",)])
+def test_a_run_from_before_is_not_the_agent_that_is_there_now(
+    agents: Simulants, tmux: TmuxServer, perdure: Perdure, key: tuple[str, ...]
+) -> None:
+    """Without a daemon nobody has seen it at all; whoever names the place means whoever is there."""
+    pane = begun(agents, tmux)
+    with watching(perdure) as watcher:
+        run = watcher.await_run("work:0.0", is_known, "with its agent")
+    replaced(agents, tmux, "--session", OTHER)
+    await_only(agents, tmux, OTHER)
+    ran = perdure("send", "--json", run.id, *(key if "Enter" in key else ("for the first one alone", *key)))
+    told = only_json(ran)
+    assert (ran.code, told["result"], told["enters"]) == (6, "refused", 0), told
+    assert told["why"] == "another agent was started there meanwhile; look again"
+    assert "for the first one" not in screen(tmux, pane)
+    assert agents.turns() == 0
+    if not key:
+        assert only_json(perdure.ok("send", "--json", pane, "for whoever is there"))["result"] == "delivered"
+        agents.await_running(1, 2)
+    agents.end_all()
+
+
+def test_an_agent_that_was_quit_and_started_anew_is_another(
+    agents: Simulants, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w")
+    wait_for(lambda: "$" in screen(tmux, "work:"), "the prompt")
+    tmux.run("send-keys", "-t", "work:", f"{agents.path} --think 0.1 --session {ONE}", "Enter")
+    await_only(agents, tmux, ONE)
+    with watching(perdure) as watcher:
+        run = watcher.await_run("work:0.0", is_known, "with its agent")
+    tmux.run("send-keys", "-t", "work:", "/quit", "Enter")
+    wait_for(lambda: not agents.running(), "its end")
+    tmux.run("send-keys", "-t", "work:", f"{agents.path} --think 0.1 --session {OTHER}", "Enter")
+    await_only(agents, tmux, OTHER)
+    ran = perdure("send", "--json", run.id, "for the first one alone")
+    assert (ran.code, only_json(ran)["why"]) == (6, "another agent was started there meanwhile; look again")
+    assert agents.turns() == 0
+    agents.end_all()
+
+
+def test_the_same_conversation_in_another_process_is_who_is_meant(
+    agents: Simulants, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    begun(agents, tmux, said="first things first")
+    with watching(perdure) as watcher:
+        run = watcher.await_run("work:0.0", is_known, "with its agent")
+    tmux.run("set-option", "-g", "remain-on-exit", "on")
+    agents.end_all()
+    replaced(agents, tmux, "--resume", ONE)
+    await_only(agents, tmux, ONE)
+    told = only_json(perdure.ok("send", "--json", run.id, "and then the rest"))
+    assert (told["result"], told["agent"]) == ("delivered", "simulant")
+    agents.await_running(1, 4)
+    agents.end_all()
+
+
+def interposed(home: PrivateHome, tmux: TmuxServer, word: str, agent: Sequence[str]) -> dict[str, str]:
+    """Return an environment in which another agent is in the pane in the moment before tmux is told this for the first time."""
+    shim = os.path.join(home.root, "interposed")
+    os.mkdir(shim)
+    real = shutil.which("tmux")
+    assert real is not None
+    with open(os.path.join(shim, "tmux"), "w") as file:
+        file.write(
+            f'#!/bin/sh\ncase "$*" in *{word}*) mkdir {quote(shim)}/done 2>/dev/null && '
+            f"{quote(real)} -S {quote(tmux.socket)} respawn-pane -k -t work: {join(agent)};; esac\n"
+            f'exec {quote(real)} "$@"\n'
+        )
+    os.chmod(os.path.join(shim, "tmux"), 0o755)
+    return {"PATH": f"{shim}:{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "result"),
+    [
+        # Before the pane is looked at once more, before the text, before keys alone, and between the text and Enter.
+        ("capture-pane", ("for the first one alone",), "refused"),
+        ("load-buffer", ("for the first one alone",), "refused"),
+        ("send-keys", ("--key", "x", "--key", "Enter"), "refused"),
+        ("send-keys", ("for the first one alone",), "unconfirmed"),
+    ],
+)
+def test_nobody_hears_what_another_was_to_be_told_whenever_they_came(
+    private_home: PrivateHome,
+    agents: Simulants,
+    tmux: TmuxServer,
+    perdure: Perdure,
+    word: str,
+    text: tuple[str, ...],
+    result: str,
+) -> None:
+    pane = begun(agents, tmux)
+    env = interposed(private_home, tmux, word, (agents.path, "--think", "0.1", "--session", OTHER))
+    told = only_json(perdure("send", "--json", pane, *text, env=env))
+    assert (told["result"], told["enters"]) == (result, 0), told
+    assert told["why"].endswith("look again" if result == "refused" else "Enter was not pressed")
+    await_only(agents, tmux, OTHER)
+    assert "for the first one" not in screen(tmux, pane)
+    assert agents.turns() == 0
+    agents.end_all()

@@ -8,6 +8,7 @@ from perdure.api.caller import Caller
 from perdure.api.world import ApiWorld
 from perdure.errors import NotFound
 from perdure.live.deliver import Recipient
+from perdure.live.meant import meant_by
 from perdure.model.event import EventKind
 from perdure.model.run import Run
 from perdure.store.store import Store
@@ -50,8 +51,6 @@ def spot_of(world: ApiWorld, run: Run) -> Spot:
     return Spot(run.server.socket, owner, run.pane, run.process.pid, world.config.tmux.timeout_seconds)
 
 
-def recipient_of(world: ApiWorld, run: Run) -> Recipient:
-    """Return a run as somebody who is told something."""
-    identity = run.identity
-    is_there = identity is not None and not identity.is_kept
-    return Recipient(spot=spot_of(world, run), identity=identity if is_there else None, expected=run.agent)
+def recipient_of(world: ApiWorld, run: Run, conversation: str | None = None) -> Recipient:
+    """Return a run as somebody who is told something: as it is shown, and only in that conversation where one is named."""
+    return Recipient(spot=spot_of(world, run), meant=meant_by(run, conversation))

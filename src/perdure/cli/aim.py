@@ -15,6 +15,8 @@ from perdure.errors import NotFound, Refused, StoreUnusable, Unanswered, UsageEr
 from perdure.host.clock import now
 from perdure.host.users import user_by_uid
 from perdure.live.deliver import Recipient
+from perdure.live.meant import meant_by
+from perdure.live.recognise import found_in
 from perdure.model.run import Run, number_of
 from perdure.model.snapshot import Capture, Miss, Missed
 from perdure.model.topology import Pane
@@ -86,16 +88,18 @@ def owner_of(setup: Setup, capture: Capture) -> User:
     return user_by_uid(server.uid) or User(server.user, server.uid, server.uid, "/")
 
 
-def recipient(setup: Setup, aimed: Aim) -> Recipient:
-    """Return a pane as somebody who is told something."""
+def recipient(setup: Setup, aimed: Aim, conversation: str | None = None) -> Recipient:
+    """Return a pane as somebody who is told something; only in that conversation where one is named.
+
+    By its place, whoever was in it when it was looked at is meant. By its run, who was in it when that was recorded: what
+    is there now may be another's.
+    """
     capture, pane = aimed.capture, aimed.pane
-    identity, timeout = pane.identity, setup.config.tmux.timeout_seconds
-    server = capture.topology.process.pid
+    server, timeout = capture.topology.process.pid, setup.config.tmux.timeout_seconds
     spot = Spot(capture.server.socket, owner_of(setup, capture), pane.id, server, timeout)
-    expected = aimed.run.agent if aimed.run is not None else None
-    if identity is not None:
-        expected = identity.agent
-    return Recipient(spot=spot, identity=identity if identity and not identity.is_kept else None, expected=expected)
+    found = next(each for each in found_in(capture) if each.pane == pane.id)
+    seen = (found.program, found.identity) if found.program is not None and found.identity is not None else None
+    return Recipient(spot=spot, meant=meant_by(aimed.run or found, conversation), seen=seen)
 
 
 def place_of(capture: Capture, pane: Pane) -> str:

@@ -2,7 +2,9 @@
 
     refuse? -> leave a mode -> paste -> wait until it stands there -> Enter -> confirm
 
-A text that was pasted is never pasted again: at the worst it stands in the input, and Enter is pressed once more.
+A text that was pasted is never pasted again: at the worst it stands in the input, and Enter is pressed once more. Nobody gets
+any of it but who was meant: that is looked at before the text and before Enter, and what is started in the pane between a
+look and a key is told from what was there by tmux itself.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from perdure.agents import Roster, agent_of
 from perdure.errors import NotFound
 from perdure.host.clock import ticking
 from perdure.host.processes import is_alive, read_processes
+from perdure.live.meant import Meant, There, program_of, stranger, there_in
 from perdure.live.typed import (
     Held,
     Message,
@@ -31,8 +34,9 @@ from perdure.live.typed import (
 )
 from perdure.model.identity import Identity
 from perdure.model.process import Process
-from perdure.model.run import RunState
+from perdure.model.run import Program, RunState
 from perdure.model.screen import Screen, ScreenReading, State
+from perdure.model.server import Server
 from perdure.model.text import encode
 from perdure.model.wrapped import Stage, read_wrapper
 from perdure.ports import AgentAdapter, HostView, ReadsTranscripts, TellsState
@@ -77,23 +81,35 @@ class Delivery(Struct, frozen=True, kw_only=True):
 
 
 class Recipient(Struct, frozen=True, kw_only=True):
-    """A pane, and what is known of who is in it."""
+    """A pane, and who in it is to hear something."""
 
     spot: Spot
-    #: The conversation it is in, as far as that is known: its transcript confirms.
-    identity: Identity | None = None
-    #: The agent that is meant to hear it. Without it, a text would be a command for the shell that is left.
-    expected: str | None = None
+    #: Nobody else does. Where it is an agent, a text is no command for the shell that is left either.
+    meant: Meant
+    #: Who was found in the pane by a look that weighed everything, and the conversation they are in: it need not be found out again.
+    seen: tuple[Program, Identity] | None = None
 
 
 class _Look(Struct, frozen=True, kw_only=True):
     """A pane at one moment."""
 
     pane: Peeked
-    first: Process | None
+    tree: tuple[Process, ...]
     adapter: AgentAdapter | None
     process: Process | None
+    there: There
     reading: ScreenReading | None
+
+
+class _Sighting(Struct, frozen=True, kw_only=True):
+    """`ports.Sighting`: an agent that came into a pane since it was looked at."""
+
+    server: Server
+    pane: str
+    title: str
+    process: Process
+    tree: tuple[Process, ...]
+    at: datetime | None = None
 
 
 def deliver(
@@ -130,6 +146,7 @@ class _Delivering:
     ) -> None:
         self._message = message
         self._to = to
+        self._spot = to.spot
         self._known = known
         self._view = view
         self._now = now
@@ -137,6 +154,7 @@ class _Delivering:
         self._unless = unless
         self._deadline = ticking() + timeout
         self._sent_at = now()
+        self._typed = False
         self._enters = 0
         self._agent: AgentAdapter | None = None
         self._process: Process | None = None
@@ -149,45 +167,80 @@ class _Delivering:
         if before is None:
             return self._is(Result.REFUSED, "it is not there any more")
         self._agent, self._process = before.adapter, before.process
+        self._spot = self._spot._replace(first=before.pane.pid)
         if why := self._refusal(before) or self._unless(before.pane.lines):
             return self._is(Result.REFUSED, why, look=before)
-        if before.pane.mode:
-            leave_mode(self._to.spot)
-            before = self._look() or before
-        self._before, self._was_busy = before, self._is_busy(before)
         try:
+            if before.pane.mode:
+                leave_mode(self._spot)
+                before = self._look() or before
+                if why := self._strange(before):
+                    return self._is(Result.REFUSED, why, look=before)
+            self._before, self._was_busy = before, self._is_busy(before)
             return self._tell(before)
         except NotFound:
-            return self._is(Result.UNCONFIRMED, "it was gone before all was typed")
+            if not self._typed:
+                return self._is(Result.REFUSED, "what was there ended just then; look again")
+            left = "" if self._enters else ", and Enter was not pressed"
+            return self._is(Result.UNCONFIRMED, f"its program ended just then: the text was typed{left}")
 
     def _refusal(self, look: _Look) -> str:
-        told, expected = self._message, self._to.expected
+        told, expected = self._message, self._to.meant.agent
         if look.pane.is_dead:
             return "its program has ended, and nobody reads what is typed"
         if look.pane.is_deaf:
             return "it was told to take no input"
         if look.pane.is_shared:
             return OTHERS_TOO
-        wrapped = read_wrapper(look.first.argv) if look.first is not None else None
+        if why := self._strange(look):
+            return why
+        wrapped = read_wrapper(look.tree[0].argv) if look.tree else None
         if wrapped is not None and wrapped.stage is Stage.PRELUDE and not told.keys:
             return "it waits to be started, which Enter does (--key Enter), and would not hear the text"
-        if expected is not None and look.adapter is None and not told.anyway and not told.keys:
-            return f"{expected} has ended, and the shell that is left would run the text as a command"
+        if expected is not None and look.adapter is None and not told.anyway:
+            if told.text:
+                return f"{expected} has ended, and the shell that is left would run the text as a command"
+            if self._to.meant.program is not None and self._to.meant.program not in look.there.programs:
+                return f"{expected} has ended meanwhile; look again"
         if look.pane.mode and look.pane.mode not in PASSING:
             return f"it is in {look.pane.mode}, where keys mean something else"
         return objection(look.reading, told)
 
+    def _strange(self, look: _Look) -> str:
+        """Why those who are there are not those who are meant, "" when they are."""
+        return stranger(self._to.meant, look.there, lambda: self._conversation_of(look))
+
+    def _conversation_of(self, look: _Look) -> Identity | None:
+        """The conversation of who is there, as far as it can be told without a look at everybody."""
+        agent, process, seen = look.adapter, look.process, self._to.seen
+        if agent is None or process is None:
+            return None
+        if seen is not None and seen[0] == program_of(process):
+            return seen[1]
+        if self._view is None:
+            return None
+        spot = self._spot
+        server = Server(host="", user=spot.owner.name, uid=spot.owner.uid, socket=spot.socket)
+        sighting = _Sighting(
+            server=server, pane=spot.pane, title=look.pane.title, process=process, tree=look.tree, at=self._now()
+        )
+        try:
+            return next(iter(agent.identify(sighting, self._view)), None)
+        except Exception:  # an adapter that breaks has said nothing
+            return None
+
     def _tell(self, before: _Look) -> Delivery:
-        told, spot = self._message, self._to.spot
+        told = self._message
         if not told.text:
-            press(spot, told.keys)
+            press(self._spot, told.keys)
             return self._watch_keys(before)
         self._sent_at = self._now()
-        paste(spot, encode(told.text))
+        paste(self._spot, encode(told.text))
+        self._typed = True
         typed, look = self._await_echo(before)
         if told.keys or told.enter:
             self._pause(_SETTLE)
-            look = self._look()
+            look = self._look(anew=True)
             if why := self._unexpected(look, before):
                 return self._is(Result.UNCONFIRMED, f"{why}: the text was typed, and Enter was not pressed", look=look)
             self._press(told.keys or ("Enter",))
@@ -198,19 +251,32 @@ class _Delivering:
         return self._confirm(before, typed)
 
     def _press(self, keys: tuple[str, ...]) -> None:
-        press(self._to.spot, keys)
+        press(self._spot, keys)
         self._enters += keys.count("Enter")
 
     def _unexpected(self, look: _Look | None, before: _Look) -> str:
-        """Why Enter must not be pressed any more, "" when it may."""
-        if look is None or look.pane.is_dead or self._has_ended():
+        """Why Enter must not be pressed any more, "" when it may. Only of a look anew."""
+        if look is None or self._is_over(look, before):
             return "its program ended just then"
+        was = before.there
+        if stranger(Meant(agent=was.agent, first=was.first, program=was.program), look.there, lambda: None):
+            return "another program was started there just then"
         if look.pane.mode:
             return f"somebody went into {look.pane.mode} just then"
         if look.pane.is_shared:
             return "others of its window would get it too by now"
         came_up = objection(look.reading, _PLAIN) and not objection(before.reading, _PLAIN)
         return "something else came up just then" if came_up else ""
+
+    def _is_over(self, look: _Look, before: _Look) -> bool:
+        """Whether who was told is gone, and what the pane shows is nobody's answer or somebody else's.
+
+        Who loses the terminal to another may live on for a while.
+        """
+        process = self._process
+        if look.pane.is_dead or look.pane.pid != before.pane.pid:
+            return True
+        return process is not None and not is_alive(process.pid, process.start_ticks)
 
     def _await_echo(self, before: _Look) -> tuple[Held | None, _Look | None]:
         """Wait until the text stands in the pane, twice at the same place, or it has had its time."""
@@ -254,13 +320,13 @@ class _Delivering:
             if by := self._told():
                 return self._is(Result.DELIVERED, f"its {by} says so", by=by)
             look = self._look()
-            if look is None or look.pane.is_dead or self._has_ended():
+            if look is None or self._is_over(look, before):
                 return self._is(Result.UNCONFIRMED, "it was typed, and then the agent ended", look=look)
             seen = outlook(before.reading, typed, look.pane.lines, look.reading)
             # What is redrawn is gone for a moment: twice is gone.
             if seen is Outlook.STARTED or (seen is Outlook.GONE and was is Outlook.GONE):
                 return self._is(Result.DELIVERED, "it left the input", by="screen", look=look)
-            if seen is Outlook.STANDS and was is Outlook.STANDS and self._may_press_again(look, entered):
+            if seen is Outlook.STANDS and was is Outlook.STANDS and self._may_press_again(look, before, entered):
                 self._press(("Enter",))
                 entered = ticking()
             if ticking() >= self._deadline:
@@ -268,7 +334,7 @@ class _Delivering:
             was = seen
             self._pause(_INTERVAL)
 
-    def _may_press_again(self, look: _Look, entered: float) -> bool:
+    def _may_press_again(self, look: _Look, before: _Look, entered: float) -> bool:
         """Once, and only into an input: on a form Enter would be an answer."""
         if (
             self._message.keys
@@ -278,16 +344,14 @@ class _Delivering:
             or look.pane.is_shared
         ):
             return False
-        return look.reading is not None and look.reading.state is State.IDLE
+        if look.reading is None or look.reading.state is not State.IDLE:
+            return False
+        return not self._unexpected(self._look(anew=True), before)
 
     def _doubt(self, seen: Outlook) -> str:
         if seen is Outlook.STANDS:
             return f"it still stands in the input; Enter was pressed {'twice' if self._enters > 1 else 'once'}"
         return "it was typed, and nothing shows that it was taken in"
-
-    def _has_ended(self) -> bool:
-        process = self._process
-        return process is not None and not is_alive(process.pid, process.start_ticks)
 
     def _is_busy(self, look: _Look) -> bool:
         """Whether anybody says that the agent is at work: then that it is proves nothing."""
@@ -310,8 +374,8 @@ class _Delivering:
             for each in agent.told(process, view):
                 if each.state is RunState.BUSY and each.at >= since:
                     return str(each.source)
-        identity = self._to.identity
-        if identity is None or not identity.conversation or not isinstance(agent, ReadsTranscripts):
+        identity = self._to.seen[1] if self._to.seen is not None else self._to.meant.identity
+        if identity is None or identity.is_kept or not identity.conversation or not isinstance(agent, ReadsTranscripts):
             return None
         if ticking() - self._read_at < _READ_EVERY:
             return None
@@ -319,18 +383,21 @@ class _Delivering:
         path = agent.describe(identity, process, view).transcript
         return "transcript" if is_said(text, agent.turns(identity.conversation, view, path), since) else None
 
-    def _look(self) -> _Look | None:
-        pane = peek(self._to.spot)
+    def _look(self, *, anew: bool = False) -> _Look | None:
+        """Look at the pane; at who is in it only as long as nothing was typed, or `anew`: that takes longer."""
+        pane = peek(self._spot)
         if pane is None:
             return None
-        if self._before is None:
+        if self._before is None or anew:
             tree = read_processes(self._known.environment).tree(pane.pid, pane.tty)
-            adapter, process = agent_of(tree, self._known) or (None, None)
-            first = tree[0] if tree else None
+            found = agent_of(tree, self._known)
+            adapter, process = found or (None, None)
+            there = there_in(tree, found, self._known)
         else:
-            adapter, process, first = self._agent, self._process, self._before.first
+            known = self._before
+            tree, adapter, process, there = known.tree, known.adapter, known.process, known.there
         reading = adapter.read_screen(Screen(lines=pane.lines, title=pane.title)) if adapter is not None else None
-        return _Look(pane=pane, first=first, adapter=adapter, process=process, reading=reading)
+        return _Look(pane=pane, tree=tree, adapter=adapter, process=process, there=there, reading=reading)
 
     def _is(self, result: Result, why: str, *, by: str | None = None, look: _Look | None = None) -> Delivery:
         return Delivery(

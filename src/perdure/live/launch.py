@@ -22,6 +22,7 @@ from perdure.host.directories import make_for
 from perdure.host.processes import read_processes
 from perdure.host.scope import outside_service
 from perdure.live.deliver import Delivery, Recipient, Result, deliver
+from perdure.live.meant import Meant, program_of
 from perdure.live.recognise import next_name
 from perdure.live.typed import last_lines, message
 from perdure.model.process import Process
@@ -219,7 +220,10 @@ def launch(
     delivery = None
     agent = look.agent or asked.agent
     if verdict.result is Readiness.READY and asked.prompt:
-        to = Recipient(spot=spot, expected=agent.name if agent is not None else None)
+        # What a pane is made with starts one program, and waits for it: whoever is below is the one that was started.
+        first = program_of(look.tree[0]) if look.tree else None
+        meant = Meant(agent=agent.name if agent is not None else None, first=first, program=first)
+        to = Recipient(spot=spot, meant=meant)
         left = max(1.0, deadline - ticking())
         delivery = deliver(message(asked.prompt), to, known=known, view=view, now=now, pause=pause, timeout=left)
         if delivery.result is not Result.DELIVERED:

@@ -128,6 +128,13 @@ def next_name(names: Iterable[str]) -> str:
     return str(number)
 
 
+def sure_conversation(identity: Identity | None) -> tuple[str, str | None, str] | None:
+    """Return what tells a conversation from all others: agent, profile and id. None where none is certain."""
+    if identity is None or identity.conversation is None or not identity.certain or identity.evidence is Evidence.GUESS:
+        return None
+    return (identity.agent, identity.profile, identity.conversation)
+
+
 def _program(tree: Mapping[int, Process], pid: int | None) -> Program | None:
     process = tree.get(pid) if pid is not None else None
     return None if process is None else Program(pid=process.pid, start_ticks=process.start_ticks)
@@ -172,10 +179,7 @@ def _process(each: Found | Run) -> object:
 
 def _conversation(each: Found | Run) -> object:
     # A guess may be wrong, and would give one run's id to another.
-    identity = each.identity
-    if identity is None or identity.conversation is None or not identity.certain or identity.evidence is Evidence.GUESS:
-        return None
-    return (identity.agent, identity.profile, identity.conversation)
+    return sure_conversation(each.identity)
 
 
 def _place(each: Found | Run) -> object:

@@ -1,7 +1,7 @@
 """What is done to a pane, a session or a server: making, typing, ending.
 
 Everything goes by tmux's own ids, never by a name, and only to the server process the ids are of: on another that took
-its place on the socket, they are somebody's panes.
+its place on the socket, they are somebody's panes. What is typed goes to the program that was looked at, too.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ class Spot(NamedTuple):
     #: The server's process; None where any will do.
     server: int | None = None
     timeout: float = run.TIMEOUT
+    #: What was started in the pane; None where anything will do. Another that was started in its place gets nothing.
+    first: int | None = None
 
 
 class Made(NamedTuple):
@@ -149,11 +151,16 @@ def new_session(
 
 def _do(spot: Spot, words: Sequence[str], *, before: Sequence[str] = (), script: bytes = b"") -> None:
     """Have one command done. Raises NotFound when what it is about is gone, else PerdureError in tmux's own words."""
-    if spot.server is None:
+    wanted = [f"#{{==:#{{pid}},{spot.server}}}"] if spot.server is not None else []
+    wanted += [f"#{{==:#{{pane_pid}},{spot.first}}}"] if spot.first is not None else []
+    if not wanted:
         command = [*map(_word, words)]
     else:
+        # By tmux itself, in the same breath: between a look and a command anybody may come.
         inner = line(words).decode("ascii").strip()
-        command = ["if-shell", "-F", f"#{{==:#{{pid}},{spot.server}}}", inner, f"display-message -p {_REPLACED}"]
+        where = ["-t", spot.pane] if spot.first is not None else []
+        condition = wanted[0] if len(wanted) == 1 else f"#{{&&:{','.join(wanted)}}}"
+        command = ["if-shell", "-F", *where, condition, inner, f"display-message -p {_REPLACED}"]
     client = _run(spot, [*before, *((";",) if before else ()), *command], script)
     if client.status is None:
         raise _silent(spot)
@@ -162,7 +169,8 @@ def _do(spot: Spot, words: Sequence[str], *, before: Sequence[str] = (), script:
     if client.status:
         raise PerdureError(f"tmux refused: {client.complaint}.")
     if client.answer.strip() == _REPLACED.encode():
-        raise NotFound(f"The server on {spot.socket} was replaced by another, so nothing was done.")
+        what = "server" if spot.first is None else f"program in {spot.pane}, or the server"
+        raise NotFound(f"The {what} on {spot.socket} was replaced by another, so nothing was done.")
 
 
 def _run(spot: Spot, words: Sequence[str], script: bytes = b"") -> run.Client:
