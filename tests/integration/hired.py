@@ -71,8 +71,17 @@ class Jobs:
         return Job(job_path(self.directory, id))
 
     def foremen(self) -> list[int]:
-        """Return the foreman and who stands by: those that have not gone into a job's directory, nor belong to one that has."""
-        return [pid for pid in self._programs() if self._is_free(pid) and self._is_free(parent_of(pid))]
+        """Return the foreman and who stands by: those that have not gone into a job's directory, nor belong to one that has.
+
+        The foreman first, then its child, then that one's: numbers begin anew at times, and tell no order.
+        """
+        free = [pid for pid in self._programs() if self._is_free(pid) and self._is_free(parent_of(pid))]
+        parents = {pid: parent_of(pid) for pid in free}
+
+        def depth(pid: int) -> int:
+            return 1 + depth(parents[pid]) if parents.get(pid) in parents else 0
+
+        return sorted(free, key=depth)
 
     def _is_free(self, pid: int) -> bool:
         try:
@@ -90,7 +99,7 @@ class Jobs:
     def _programs(self) -> list[int]:
         wanted = [b"foreman.py", os.fsencode(self.directory)]
         found = []
-        for name in sorted(filter(str.isdigit, os.listdir("/proc")), key=int):
+        for name in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{name}/cmdline", "rb") as file:
                     words = file.read().split(b"\0")

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -78,10 +78,12 @@ class Sshd:
         """End every connection, as a network does that fails; what was started by them goes on."""
         assert self._process is not None
         for pid in _below(self._process.pid):
-            with open(f"/proc/{pid}/comm") as file:
-                is_its = file.read().startswith("sshd")
-            if is_its:
-                os.kill(pid, signal.SIGKILL)
+            # One that is killed takes others along.
+            with suppress(FileNotFoundError, ProcessLookupError):
+                with open(f"/proc/{pid}/comm") as file:
+                    is_its = file.read().startswith("sshd")
+                if is_its:
+                    os.kill(pid, signal.SIGKILL)
 
     def config(self, **changes: object) -> BackendConfig:
         """What a user writes down to get there."""

@@ -70,7 +70,8 @@ def test_a_job_that_does_not_listen_is_ended_all_the_same(jobs: Jobs, terminal: 
 
 
 def test_a_stopped_job_is_ended(jobs: Jobs) -> None:
-    job = jobs.start("sleep", "1000")
+    job = jobs.shell("echo ready; exec sleep 1000")
+    job.until_said(b"ready")
     os.kill(job.began.process.pid, signal.SIGSTOP)
     control.kill(job.path, 30.0)
     assert job.ended().signal == 15
@@ -154,16 +155,17 @@ def test_without_its_supervisor_what_went_into_the_background_is_found_by_its_ma
 
 def test_a_job_started_from_within_a_job_is_another(jobs: Jobs, private_home: PrivateHome) -> None:
     inner = Jobs(os.path.join(private_home.root, "inner"))
+    id = f"in-{os.urandom(4).hex()}"
     program = (
         "import sys, time; sys.path[:0] = sys.argv[2:]\n"
         "from perdure.jobs import hiring\n"
-        "hiring.start(sys.argv[1], 'in', argv=['sleep', '1000'], cwd='/', env={'PATH': '/usr/bin:/bin'}, cap=1 << 20)\n"
+        f"hiring.start(sys.argv[1], {id!r}, argv=['sleep', '1000'], cwd='/', env={{'PATH': '/usr/bin:/bin'}}, cap=1 << 20)\n"
         "print('hired', flush=True); time.sleep(1000)"
     )
     try:
         job = jobs.start(sys.executable, "-c", program, inner.directory, *filter(None, sys.path))
         job.until_said(b"hired")
-        found = inner.of("in")
+        found = inner.of(id)
         assert control.kill(job.path, 1.0).left == 0
         assert found.status is JobStatus.RUNNING
         assert is_there(found.began.process.pid)

@@ -28,11 +28,11 @@ def sshd(private_home: PrivateHome) -> Iterator[Sshd]:
 
 
 @contextmanager
-def jobs_at(home: PrivateHome, backend: BackendConfig) -> Iterator[Jobs]:
+def jobs_at(home: PrivateHome, backend: BackendConfig, grace: float = 2.0) -> Iterator[Jobs]:
     directory = os.path.join(home.root, "jobs")
     store = open_store(f"sqlite:///{home.root}/jobs.db", state_dir=home.root)
     try:
-        config = Config(jobs=JobsConfig(backends={"there": backend}, grace_seconds=2.0))
+        config = Config(jobs=JobsConfig(backends={"there": backend}, grace_seconds=grace))
         yield Jobs(store.jobs, directory, config, now)
     finally:
         end_processes_below(directory)
@@ -155,14 +155,17 @@ def test_errors_are_told_apart_and_input_reaches_it(jobs: Jobs) -> None:
 def test_a_terminal_there(jobs: Jobs) -> None:
     job = jobs.spawn(
         order(
-            "sh", "-c", "test -t 0 && stty size; read line; stty size; exit 4", terminal=Terminal(rows=33, columns=111)
+            "sh",
+            "-c",
+            # The size and the line come by ways of their own.
+            "test -t 0 && stty size; read line; until test \"$(stty size)\" = '40 100'; do sleep 0.1; done; exit 4",
+            terminal=Terminal(rows=33, columns=111),
         )
     )
     until(lambda: "33 111" in printed(jobs, job), "its size")
     jobs.resize(job.id, 40, 100)
     jobs.submit(job.id, b"go")
     assert ended(jobs, job)[:2] == (JobStatus.EXITED, 4)
-    assert "40 100" in printed(jobs, job)
 
 
 def test_a_text_is_for_the_shell_there(jobs: Jobs) -> None:
@@ -181,12 +184,14 @@ def test_ending_one_ends_everything_it_started_there(jobs: Jobs) -> None:
     assert not any(map(is_there, pids))
 
 
-def test_what_it_says_at_its_end_is_kept(jobs: Jobs) -> None:
-    job = jobs.spawn(order("sh", "-c", "trap 'echo last words; exit 3' TERM; echo ready; while :; do sleep 0.1; done"))
-    until(lambda: "ready" in printed(jobs, job), "it")
-    over = jobs.kill(job.id).job
-    assert (over.status, over.exit_code) == (JobStatus.KILLED, 3)
-    assert "last words" in printed(jobs, job)
+def test_what_it_says_at_its_end_is_kept(private_home: PrivateHome, sshd: Sshd) -> None:
+    words = ("sh", "-c", "trap 'echo last words; exit 3' TERM; echo ready; while :; do sleep 0.1; done")
+    with jobs_at(private_home, sshd.config(), grace=30.0) as jobs:
+        job = jobs.spawn(order(*words))
+        until(lambda: "ready" in printed(jobs, job), "it")
+        over = jobs.kill(job.id).job
+        assert (over.status, over.exit_code) == (JobStatus.KILLED, 3)
+        assert "last words" in printed(jobs, job)
 
 
 def test_a_machine_that_is_not_there_is_said_before_there_is_a_job(
