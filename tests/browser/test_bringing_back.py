@@ -28,6 +28,7 @@ def test_a_killed_server_is_brought_back_and_its_conversations_verified(
         expect(page.locator("li.run")).to_have_count(2)
         tmux.kill9()
         expect(page.get_by_role("heading", name="Nothing runs any more")).to_be_visible()
+        expect(page.locator(".notice.call")).to_contain_text("What was last saved of it is from")
         page.get_by_role("link", name="Bring it back").click()
         page.get_by_role("button", name="Show what would be done").click()
         expect(page.locator(".restoring")).to_contain_text("2 panes would be brought back")
@@ -36,6 +37,14 @@ def test_a_killed_server_is_brought_back_and_its_conversations_verified(
         page.get_by_role("button", name="Restore 2 panes").click()
         expect(page.locator(".restoring")).to_contain_text("Back: 2 of 2 panes, 2 conversations verified")
         assert set(machine.agents.running()) == conversations
+        # What was brought back is told afterwards, too, by when, from what, and what came of it.
+        looking.go("time-machine")
+        restores = page.locator(".restores li")
+        expect(restores).to_have_count(1)
+        expect(restores).to_contain_text("Back: 2 panes opened, 2 agents resumed, 2 verified")
+        expect(restores.get_by_role("link", name="the moment")).to_be_visible()
+        restores.locator("summary").click()
+        expect(restores.locator(".steps li")).to_have_count(2)
         looking.go("")
         expect(page.locator("li.run")).to_have_count(2)
 

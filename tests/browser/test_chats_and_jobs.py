@@ -31,10 +31,22 @@ def test_a_chat_is_found_by_its_words_read_and_renamed(machine: Machine, dashboa
         page.get_by_role("button", name="Rename").click()
         page.keyboard.type("A roof over it all")
         page.keyboard.press("Enter")
-        expect(page.locator(".transcript h2")).to_have_text("A roof over it all")
+        expect(page.locator(".transcript h2.grow")).to_have_text("A roof over it all")
         # Somebody says something while it is read.
         machine.chat("Ann", "And slate?", "Too heavy.")
         expect(page.locator(".turn").last).to_contain_text("Too heavy.")
+        # It is begun anew only by whoever says so twice, and what was said stays to be read.
+        page.get_by_role("button", name="Reset…").click()
+        page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+        expect(page.locator(".turn")).to_have_count(4)
+        page.get_by_role("button", name="Reset…").click()
+        page.get_by_role("dialog").get_by_role("button", name="Begin anew").click()
+        expect(page.locator(".transcript")).to_contain_text("0 turns · open")
+        page.get_by_role("searchbox").fill("")
+        expect(page.locator(".list li")).to_have_count(3)
+        page.locator(".list a", has_text="A roof over it all").click()
+        expect(page.locator(".transcript")).to_contain_text("closed: a new one was asked for")
+        expect(page.get_by_role("button", name="Reset…")).to_have_count(0)
 
 
 def test_a_job_is_started_followed_told_something_and_seen_to_end(

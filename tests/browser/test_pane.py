@@ -78,7 +78,7 @@ def test_a_viewer_takes_the_size_only_when_told_to_and_gives_it_back(
 def test_what_scrolled_away_is_fetched_when_asked_for(
     machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
 ) -> None:
-    tmux.run("new-session", "-d", "-x", "80", "-y", "10", "-s", "work", "-n", "w", "seq 1001 1200; exec sleep 3600")
+    tmux.run("new-session", "-d", "-x", "80", "-y", "10", "-s", "work", "-n", "w", "seq 1001 1200; read go; seq 1201 1300; exec sleep 3600")
     with machine.watched() as watcher:
         watcher.wait_for(lambda: "1200" in machine.screen("work"), "the numbers")
         looking = dashboard()
@@ -87,7 +87,22 @@ def test_what_scrolled_away_is_fetched_when_asked_for(
         expect(page.locator(".xterm-rows")).to_contain_text("1200")
         assert "1001" not in _rows(page)
         page.get_by_role("button", name="Scrollback").click()
-        expect(page.locator(".xterm-rows")).to_contain_text("1001")
+        # It begins with what has scrolled away last, right above what is live.
+        expect(page.locator(".xterm-rows > div").first).to_have_text("1182")
+        expect(page.locator(".xterm-rows > div").last).to_have_text("1191")
+        # Also where it is clicked below its last line.
+        page.locator(".terminal-view").click()
+        page.keyboard.press("Shift+PageUp")
+        expect(page.locator(".xterm-rows > div").first).to_have_text("1173")
+        # Whoever reads there stays there, though more has scrolled away meanwhile.
+        tmux.run("send-keys", "-t", "work", "Enter")
+        watcher.wait_for(lambda: "1300" in machine.screen("work"), "more of them")
+        page.get_by_role("button", name="Scrollback").click()
+        expect(page.locator(".note")).to_contain_text("live again")
+        expect(page.locator(".xterm-rows > div").first).to_have_text("1173")
+        page.locator(".xterm-screen").click()
+        page.keyboard.press("Enter")
+        expect(page.locator(".xterm-rows")).to_contain_text("1300")
 
 
 def test_a_text_is_delivered_and_its_delivery_is_told(machine: Machine, dashboard: Callable[..., Dashboard]) -> None:

@@ -49,6 +49,9 @@ def test_every_screen(machine: Machine, dashboard: Callable[..., Dashboard], pho
         looking.open_run("deploy")
         expect(page.locator(".approval .choice").first).to_be_visible()
         judge("pane")
+        # Every key is seen at once, and since when it has been so.
+        assert page.evaluate("(bar => bar.scrollWidth - bar.clientWidth)(document.querySelector('.keybar'))") == 0
+        expect(page.locator(".pane-head .since")).to_be_visible()
         looking.go("time-machine")
         page.locator(".snapshots a").first.click()
         page.get_by_role("button", name="Show what would be done").click()

@@ -12,8 +12,6 @@ test("whoever reads keeps their place when older lines come above it", () => {
   expect(placeAfter(before, { above: 4000, rows: 24, history: 9000 })).toBe(2040);
   // Meanwhile five more have scrolled away below.
   expect(placeAfter(before, { above: 4005, rows: 24, history: 9005 })).toBe(2040);
-  // Whoever was at the end, where it is live, is shown the newest that has scrolled away.
-  expect(placeAfter({ top: 2000, above: 2000, history: 9000 }, { above: 4000, rows: 24, history: 9000 })).toBe(3976);
   // Nothing is above the first line.
   expect(placeAfter({ top: 0, above: 50, history: 50 }, { above: 10, rows: 24, history: 10 })).toBe(0);
 });
@@ -21,6 +19,6 @@ test("whoever reads keeps their place when older lines come above it", () => {
 test("it is fetched by and by, and nothing is asked for that is not there", () => {
   expect(next(null)).toBe(2000);
   expect(next({ asked: 2000, history: 9000 })).toBe(8000);
-  expect(next({ asked: 32_000, history: 900_000 })).toBe(50_000);
+  expect(next({ asked: 8000, history: 900_000 })).toBe(10_000);
   expect(next({ asked: 2000, history: 500 })).toBe(2000);
 });

@@ -9,6 +9,7 @@ import { closedBecause } from "../text/causes";
 import { counted } from "../text/numbers";
 import { Passage, Said } from "../text/Said";
 import { clock, moment } from "../text/times";
+import { Reset } from "./Reset";
 import { turnIn, wordsOf } from "./words";
 
 interface WholeChat {
@@ -94,6 +95,7 @@ function Title({ chat, onChange }: { chat: Chat; onChange: () => void }) {
             Rename
           </button>
         )}
+        {mayWrite() && chat.open && <Reset chat={chat} />}
       </div>
     );
   }

@@ -17,6 +17,7 @@ import { Approval } from "./Approval";
 import { Conversation } from "./Conversation";
 import { Ending } from "./Ending";
 import { KeyBar } from "./KeyBar";
+import { isMore, next, type Fetched } from "./scrollback";
 import { Tell } from "./Tell";
 import type { TerminalHandle } from "./TerminalView";
 import { Timeline } from "./Timeline";
@@ -52,7 +53,7 @@ function Pane({ run }: { run: Run }) {
           <Said text={run.target} />
         </h1>
         <StateMark state={run.state} reason={run.reason} confidence={run.confidence} />
-        <Since at={run.since} />
+        {run.since !== null && <span class="for soft">for <Since at={run.since} /></span>}
         <span class="soft number id">{run.id}</span>
         {run.reason === "done" && mayWrite() && <Seen run={run} />}
         {mayWrite() && !isOver && <Ending run={run} />}
@@ -122,6 +123,14 @@ function Seen({ run }: { run: Run }) {
   );
 }
 
+interface Scrollback {
+  /** What has scrolled away, and what is visible. */
+  lines: string[];
+  /** How many have scrolled away. */
+  history: number;
+  alternate: boolean;
+}
+
 const BRIEFLY = 8000;
 
 /** Something that is said for some seconds, unless something else is said before. */
@@ -141,6 +150,7 @@ function Live({ run }: { run: Run }) {
   const [closed, setClosed] = useState<string | null>(null);
   const [size, setSize] = useState<{ cols: number; rows: number } | null>(null);
   const [isTaken, setTaken] = useState(false);
+  const [fetched, setFetched] = useState<Fetched | null>(null);
   const isTakenNow = useRef(false);
   isTakenNow.current = isTaken;
   // Whoever leaves gives the size back.
@@ -165,13 +175,15 @@ function Live({ run }: { run: Run }) {
     }
   };
   const earlier = async (): Promise<void> => {
+    const asked = next(fetched);
     try {
-      const { lines, rows } = await ask<{ lines: string[]; rows: number }>("GET", `/api/runs/${run.id}/scrollback?colours=true`);
-      const above = lines.slice(0, Math.max(0, lines.length - rows));
-      if (above.length === 0) setNote("Nothing has scrolled away yet.");
+      const { lines, history, alternate } = await ask<Scrollback>("GET", `/api/runs/${run.id}/scrollback?colours=true&lines=${asked}`);
+      if (history === 0) setNote("Nothing has scrolled away yet.");
+      else if (alternate) setNote("Its program has the whole screen to itself. What it has scrolled away, only it can show.");
       else {
-        setNote(null);
-        handle.current?.showEarlier(above.join("\n"));
+        setFetched({ asked, history });
+        setNote(history > asked ? "Scroll down to be live again. There is more above." : "Scroll down to be live again.");
+        handle.current?.showEarlier(lines, history);
       }
     } catch (error) {
       setNote(sentence(error));
@@ -196,7 +208,7 @@ function Live({ run }: { run: Run }) {
         <span class="grow" />
         <span class="soft number size">{size && `${size.cols}x${size.rows}`}</span>
         <button class="button" data-after-terminal={isTold ? undefined : true} onClick={() => void earlier()}>
-          Scrollback
+          {isMore(fetched) ? "Older" : "Scrollback"}
         </button>
         {mayWrite() && (
           <>

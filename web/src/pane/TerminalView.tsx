@@ -7,6 +7,7 @@ import type { TerminalFrame, Typed } from "../api/socket";
 import { isReadAloud } from "../look/look";
 import { COLOURS } from "./colours";
 import { letterSize, redraw } from "./fitting";
+import { MOST, placeAfter } from "./scrollback";
 import { isPaste, refusalOf } from "./typing";
 import { silence } from "./silence";
 
@@ -14,8 +15,8 @@ export interface TerminalHandle {
   focus: () => void;
   /** How many columns and rows there is room for, at a usual size of letters. */
   room: () => { cols: number; rows: number };
-  /** Put earlier lines above what is shown. */
-  showEarlier: (text: string) => void;
+  /** Put everything there is above what is shown, the visible lines included. Whoever reads there already keeps their place. */
+  showEarlier: (lines: readonly string[], history: number) => void;
 }
 
 interface TerminalViewProps {
@@ -58,7 +59,7 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
     // The size is the pane's, not ours: lines must not be laid out anew.
     reflowCursorLine: false,
     screenReaderMode: isReadAloud.value,
-    scrollback: 10_000,
+    scrollback: MOST,
     theme: COLOURS,
     linkHandler: { activate: () => undefined },
   });
@@ -66,7 +67,9 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
   const fit = new FitAddon();
   terminal.loadAddon(fit);
   terminal.open(frame);
-  let earlier = "";
+  let earlier: readonly string[] = [];
+  // What stood above the screen when that was drawn, of how much.
+  let drawn: { above: number; history: number } | null = null;
   let last: Extract<TerminalFrame, { type: "screen" }> | null = null;
 
   // How wide a letter is by its size, measured once there is one.
@@ -92,7 +95,8 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
     resize(last.cols, last.rows);
     let above = "";
     if (last.alternate) above = "\u001b[?1049h";
-    else if (earlier) above = `${earlier.replace(/\r?\n/g, "\r\n")}${"\r\n".repeat(last.rows)}\u001b[H`;
+    // As wide as it was there, it is broken into the same lines: the last of them are where the screen is.
+    else if (earlier.length > 0) above = `${earlier.join("\r\n")}\u001b[0m\u001b[H\u001b[J`;
     // Emptied by what is written, not before it: nobody is to see it empty.
     terminal.write(`\u001bc${above}${redraw(last.text, last.cursor)}`, done);
   };
@@ -130,6 +134,9 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
     if (text) type({ paste: text });
   };
   frame.addEventListener("paste", pasted, { capture: true });
+  // A small terminal leaves room below it, which is its own to whoever clicks there.
+  const clicked = (): void => { if (!terminal.hasSelection()) terminal.focus(); };
+  frame.addEventListener("click", clicked);
   terminal.attachCustomKeyEventHandler((event) => {
     // Tab belongs to the program in the pane, so another key leads out of the terminal.
     if (event.key === "F6") {
@@ -158,14 +165,21 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
       if (shown !== undefined) terminal.options.fontSize = shown;
       return found;
     },
-    showEarlier: (text) => {
-      earlier = text;
-      draw(() => terminal.scrollToTop());
+    showEarlier: (lines, history) => {
+      const { viewportY: top, baseY } = terminal.buffer.active;
+      const before = top < baseY ? { top, ...(drawn ?? { above: baseY, history }) } : null;
+      earlier = lines;
+      draw(() => {
+        const above = terminal.buffer.active.baseY;
+        drawn = { above, history };
+        terminal.scrollToLine(placeAfter(before, { above, rows: terminal.rows, history }));
+      });
     },
   });
   return () => {
     leave();
     frame.removeEventListener("paste", pasted, { capture: true });
+    frame.removeEventListener("click", clicked);
     observer.disconnect();
     terminal.dispose();
   };

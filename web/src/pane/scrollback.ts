@@ -1,8 +1,8 @@
 // What has scrolled away: how much of it is fetched, and where whoever reads it is. Pure.
 
 const FIRST = 2000;
-/** As many as the daemon tells at once. */
-export const MOST = 50_000;
+/** How many a browser keeps. */
+export const MOST = 10_000;
 
 export interface Fetched {
   /** How many lines were asked for. */
@@ -25,15 +25,18 @@ export function isMore(before: Fetched | null): boolean {
 export interface Reading {
   /** The first line that is shown. */
   top: number;
-  /** How many lines stand above the live screen. */
+  /** How many lines stood above the live screen when it was drawn. */
   above: number;
   /** How many had scrolled away by then. */
   history: number;
 }
 
-/** The line to be shown first once other lines stand above: the same as before for whoever reads, else the newest that has scrolled away. */
+/**
+ * The line to be shown first once other lines stand above: for whoever reads there the same as before; for whoever does not (null), a page
+ * above what is live, so that the newest that has scrolled away is seen.
+ */
 export function placeAfter(before: Reading | null, now: { above: number; rows: number; history: number }): number {
-  if (before === null || before.top >= before.above) return Math.max(0, now.above - now.rows);
+  if (before === null) return Math.max(0, now.above - now.rows);
   const scrolled = Math.max(0, now.history - before.history);
   return Math.max(0, before.top + now.above - before.above - scrolled);
 }

@@ -10,6 +10,7 @@ import { counted } from "../text/numbers";
 import { Said } from "../text/Said";
 import { clock, dayOf, lasting, moment } from "../text/times";
 import { Differences } from "./Differences";
+import { Restores } from "./Restores";
 import { Restoring } from "./Restoring";
 import { byDay, heaped, placed } from "./timeline";
 import "./time-machine.css";
@@ -45,6 +46,7 @@ export function TimeMachineScreen({ chosen }: { chosen: string | null }) {
           {one ? <OneSnapshot key={one.id} snapshot={one} all={snapshots} other={other} onOther={setOther} /> : <p class="panel empty">Choose a moment to see what was there, what has changed since, and to bring it back.</p>}
         </div>
       )}
+      {!one && <Restores snapshots={snapshots} />}
     </>
   );
 }
@@ -134,7 +136,7 @@ function OneSnapshot({ snapshot, all, other, onOther }: OneSnapshotProps) {
             <code class="soft">{snapshot.id}</code>
           </div>
           <dl class="facts">
-            <dt>Held until</dt>
+            <dt>Last found so</dt>
             <dd class="number">{clock(seen, now.value, true)}</dd>
             <dt>What was there</dt>
             <dd>
@@ -148,6 +150,7 @@ function OneSnapshot({ snapshot, all, other, onOther }: OneSnapshotProps) {
         </div>
       </section>
       <Restoring snapshot={snapshot} />
+      <Restores snapshots={all} of={snapshot.id} />
       <section class="panel">
         <h2>What changed</h2>
         <div class="body stack">
