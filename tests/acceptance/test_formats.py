@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.fake_agent import CONVERSATION, MODEL, FakeAgent
-from tests.acceptance.kit import configure, history, only_json, save, sentence, snapshot
+from tests.acceptance.kit import configure, history, only_json, save, sentence, settle, snapshot
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer
@@ -97,6 +97,7 @@ def test_an_export_is_never_replaced_by_an_empty_one(
     perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
 ) -> None:
     tmux.run("new-session", "-d", "-s", "precious", "-c", "/")
+    settle(tmux)
     directory = os.path.join(private_home.root, "persist")
     exports = [["export", "tmux-state"], ["export", "tmux-persist", "--dir", directory]]
     for args in exports:
@@ -129,6 +130,7 @@ def test_tmux_persist_is_a_line_a_session(
     odd = os.path.join(private_home.home, "line\nbreak")
     os.mkdir(odd)
     tmux.run("new-session", "-d", "-s", "odd", "-c", odd, "sleep", "1000")
+    settle(tmux)
     directory = os.path.join(private_home.root, "persist")
     ran = perdure.ok("export", "tmux-persist", "--dir", directory)
     user = save(perdure)["user"]
@@ -178,6 +180,7 @@ def test_what_was_exported_can_be_imported(perdure: Perdure, tmux: TmuxServer, p
     tmux.run("new-session", "-d", "-s", "one", "-n", "w", "-c", "/")
     tmux.run("split-window", "-t", "one", "-c", "/")
     tmux.run("new-session", "-d", "-s", "日本", "-c", "/")
+    settle(tmux)
     state = os.path.join(private_home.root, "state.json")
     perdure.ok("export", "tmux-state", "--to", state)
     perdure.ok("export", "tmux-persist", "--dir", private_home.root)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -208,8 +209,19 @@ def texts(tmux: TmuxServer) -> dict[str, list[str]]:
 
 
 def assert_replayed(before: dict[str, list[str]], tmux: TmuxServer) -> None:
-    """Every pane has what it had, colours and all, above a line that says so."""
-    now = texts(tmux)
+    """Every pane has, in its own time, what it had, colours and all, above a line that says so."""
+    now: dict[str, list[str]] = {}
+
+    def is_replayed(place: str, lines: list[str]) -> bool:
+        shown = now.get(place, [])
+        return shown[: len(lines)] == lines and "── restored " in "".join(shown[len(lines) : len(lines) + 1])
+
+    def are_replayed() -> bool:
+        now.update(texts(tmux))
+        return all(is_replayed(place, lines) for place, lines in before.items() if any(map(str.strip, lines)))
+
+    with suppress(AssertionError):
+        wait_for(are_replayed, "everything that was shown")
     assert now.keys() == before.keys()
     for place, lines in before.items():
         if any(line.strip() for line in lines):
@@ -251,6 +263,7 @@ def test_nothing_is_different_after_a_second_crash_either(
     restored(perdure, "--programs", "all")
     await_same(before, tmux)
 
+    await_calm(tmux)
     who = ids(tmux)
     again = restored(perdure, "--programs", "all")
     assert {step["result"] for step in again["steps"]} == {"skipped"}
@@ -258,6 +271,7 @@ def test_nothing_is_different_after_a_second_crash_either(
     await_same(before, tmux)
     assert ids(tmux) == who
 
+    await_calm(tmux)
     said = texts(tmux)
     save(perdure)
     tmux.kill9()

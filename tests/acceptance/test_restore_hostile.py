@@ -204,6 +204,7 @@ def test_what_waits_for_enter_is_not_obeyed_either(
     wait_for(lambda: any("It will run:" in text for text in contents(tmux, "a:")), "the question")
     tmux.run("send-keys", "-t", "a:", "Enter")
     wait_for(lambda: any("Noted as number 1" in text for text in contents(tmux, "a:")), "the conversation")
+    wait_for(lambda: "--model" in foreground(int(tmux.show("#{pane_pid}", "a:")))[0], "the agent")
     now = foreground(int(tmux.show("#{pane_pid}", "a:")))[0]
     assert now[now.index("--model") + 1] == model == argv[argv.index("--model") + 1]
     assert not os.path.exists(os.path.join(private_home.home, "PWNED"))

@@ -34,20 +34,19 @@ def agents(private_home: PrivateHome) -> str:
     return folder
 
 
-def shown(tmux: TmuxServer, session: str) -> str:
-    """What the program in a session was started with, once it has said so."""
+def await_text(tmux: TmuxServer, session: str, text: str) -> None:
+    """Wait until a session shows something last, such as what the program in it was started with."""
     screen = ""
 
-    def told() -> bool:
+    def is_shown() -> bool:
         nonlocal screen
         screen = tmux.run("capture-pane", "-pJ", "-t", f"={session}:").decode()
-        return "]" in screen
+        return screen.strip().endswith(text)
 
     try:
-        wait_for(told, "what the program was started with")
+        wait_for(is_shown, text)
     except AssertionError as error:
         raise AssertionError(screen) from error
-    return screen.strip()
 
 
 def imported(perdure: Perdure, format: str, path: str) -> str:
@@ -105,8 +104,8 @@ def test_a_tmux_state_manifest_resumes_hermes_and_leaves_the_log(
 
     steps: dict[str, Any] = {step["target"]: step for step in answer["steps"]}
     assert steps["BURN:2.0"]["argv"] == ["hermes", "chat", "--resume", "20260101_abc"]
-    assert shown(tmux, "BURN").endswith("[chat][--resume][20260101_abc]")
-    assert shown(tmux, "dev").endswith("[chat][--profile][my profile]")
+    await_text(tmux, "BURN", "[chat][--resume][20260101_abc]")
+    await_text(tmux, "dev", "[chat][--profile][my profile]")
     assert steps["there:0.0"]["result"] == "skipped"
     assert tmux.show("#{window_index}", "=BURN:") == "2"
     with open(os.path.join(private_home.home, ".timmy", "tmux-resume.log")) as file:
@@ -136,11 +135,11 @@ def test_a_tmux_persist_manifest_gets_no_flag_nobody_asked_for(
     answer = only_json(perdure("restore", "--from", imported(perdure, "tmux-persist", path), "--json", env=BASH))
 
     words = [*flags, "--resume", CONVERSATION, "--name", "my work"]
-    assert shown(tmux, "my work").endswith("".join(f"[{word}]" for word in words))
+    await_text(tmux, "my work", "".join(f"[{word}]" for word in words))
     plain = next(step for step in answer["steps"] if step["target"] == "plain:0.0")
     assert (plain["action"], plain["cwd"], plain["result"]) == ("shell", private_home.home, "done")
     assert gone in plain["why"]
     # The program ends, and its shell stays.
     tmux.run("send-keys", "-t", "=my work:", "Enter")
+    wait_for(lambda: b"ended with status" in tmux.run("capture-pane", "-p", "-t", "=my work:"), "its end")
     wait_for(lambda: tmux.show("#{pane_current_command}", "=my work:") == "bash", "a shell")
-    assert "ended with status" in tmux.run("capture-pane", "-p", "-t", "=my work:").decode()

@@ -54,7 +54,8 @@ def running(tmux: TmuxServer) -> dict[str, str]:
     """What runs where, by its place; a window of a group by each of its sessions."""
     format = "#{session_name}:#{window_index}.#{pane_index} #{pane_pid}"
     rows = tmux.run("list-panes", "-a", "-F", format).decode().splitlines()
-    return {place: foreground(int(pid))[0][-1] for place, pid in (row.split(" ") for row in rows)}
+    words = {place: foreground(int(pid))[0] for place, pid in (row.split(" ") for row in rows)}
+    return {place: argv[-1] if argv else "" for place, argv in words.items()}
 
 
 def pids(tmux: TmuxServer) -> set[bytes]:
@@ -293,11 +294,9 @@ def test_a_conversation_that_is_alive_is_not_resumed_again(
     assert (steps["busy:0.0"]["agent"], steps["busy:0.0"]["conversation"]) == ("simulant", busy)
     place = {"another session": "pane %", "another server": "/other", "outside tmux": "outside tmux"}[where]
     assert place in steps["busy:0.0"]["why"]
-    shown = "\n".join(contents(tmux, "=busy:"))
-    assert ("Enter in the pane resumes it" if where == "outside tmux" else "was not started") in shown.replace(
-        "\n", " "
-    )
-    assert f"--resume {busy}" in shown
+    told = "Enter in the pane resumes it" if where == "outside tmux" else "was not started"
+    wait_for(lambda: told in " ".join(contents(tmux, "=busy:")), told)
+    wait_for(lambda: f"--resume {busy}" in "\n".join(contents(tmux, "=busy:")), "how it is started")
     assert starts(simulants.records()) == {busy: 2, free: 2}
     assert answer["summary"] == {"panes": 2, "created": 2, "resumed": 1, "verified": 1, "skipped": 1, "failed": 0}
 
@@ -315,8 +314,8 @@ def test_an_agent_that_does_not_come_up_fails_the_restore(
     (step,) = only_json(ran)["steps"]
     assert (step["result"], step["conversation"]) == ("failed", conversation)
     assert only_json(ran)["summary"]["failed"] == 1
-    assert any("JSONDecodeError" in line for line in contents(tmux, "=a:"))
-    assert any(f"--resume {conversation}" in line for line in contents(tmux, "=a:"))
+    for text in ("JSONDecodeError", f"--resume {conversation}"):
+        wait_for(lambda text=text: text in "\n".join(contents(tmux, "=a:")), text)  # type: ignore[misc]
 
 
 # Which snapshot, where to, and how
@@ -477,7 +476,7 @@ def test_two_at_once(work: Picture, simulants: Simulants, perdure: Perdure, tmux
         )
         for _ in range(2)
     ]
-    said = [each.communicate(timeout=60) for each in both]
+    said = [each.communicate(timeout=120) for each in both]
     codes = [each.returncode for each in both]
     assert sorted(codes) in ([0, 0], [0, 6]), said
     wait_for(lambda: count_panes(picture(tmux)) == count_panes(before), "every pane once")
