@@ -132,6 +132,13 @@ def test_who_is_not_logged_in_is_told_how_and_sees_nothing(
         page.reload()
         expect(page.get_by_text("perdure open")).to_be_visible()
         expect(page.get_by_text("secret")).to_have_count(0)
+        # Whoever follows old links again and again is told so, and let in by a new one all the same.
+        old = page.url.replace("/settings", "/login?once=old")
+        while page.request.get(old).status != 429:
+            pass
+        page.goto(old)
+        expect(page.get_by_role("alert")).to_contain_text("Too many wrong tries")
+        looking.log_in(machine.link())
 
 
 def test_an_agent_is_started_from_the_page_and_ended_again_once_it_is_kept(

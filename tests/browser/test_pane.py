@@ -78,7 +78,8 @@ def test_a_viewer_takes_the_size_only_when_told_to_and_gives_it_back(
 def test_what_scrolled_away_is_fetched_when_asked_for(
     machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
 ) -> None:
-    tmux.run("new-session", "-d", "-x", "80", "-y", "10", "-s", "work", "-n", "w", "seq 1001 1200; read go; seq 1201 1300; exec sleep 3600")
+    numbers = "seq 1001 1200; read go; seq 1201 1300; exec sleep 3600"
+    tmux.run("new-session", "-d", "-x", "80", "-y", "10", "-s", "work", "-n", "w", numbers)
     with machine.watched() as watcher:
         watcher.wait_for(lambda: "1200" in machine.screen("work"), "the numbers")
         looking = dashboard()

@@ -80,6 +80,7 @@ def test_a_link_logs_a_browser_in_once(served: ServedApi, private_home: PrivateH
         assert code(another.get("/api/me")) == (401, "UNAUTHORIZED")
     for name in ("api.token", "api.json", "access.log", "audit.log"):
         path = os.path.join(private_home.state, name)
+        wait_for(lambda path=path: os.path.exists(path), name)  # type: ignore[misc]
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
         with open(path, encoding="utf-8") as file:
             assert link.partition("=")[2] not in file.read()
@@ -119,6 +120,10 @@ def test_whoever_guesses_is_sent_away_and_locks_nobody_out(served: ServedApi) ->
         assert code(answers[-1]) == (429, "TOO_MANY")
         assert int(answers[-1].headers["retry-after"]) > 0
         assert code(wrong.get("/login?once=pdr_wrong")) == (429, "TOO_MANY")
+        # A person who followed a link too often is shown a page, which says what to do.
+        shown = wrong.get("/login?once=pdr_wrong", headers={"accept": "text/html,*/*;q=0.8"})
+        assert (shown.status_code, shown.headers["content-type"]) == (429, "text/html; charset=utf-8")
+        assert int(shown.headers["retry-after"]) > 0
     with served.client() as client:
         assert client.get("/api/runs").status_code == 200
     with served.browser() as browser:

@@ -13,7 +13,7 @@ from perdure import __version__
 from perdure.api.admission import cookie_of
 from perdure.api.asking import Asked, Who, World
 from perdure.api.caller import Scope
-from perdure.api.errors import Unauthorized
+from perdure.api.errors import TooMany, Unauthorized
 from perdure.api.failures import failures
 from perdure.api.guard import approach_of, peer_of
 from perdure.api.pages import the_page, wants_page
@@ -72,6 +72,11 @@ async def _followed_again(world: ApiWorld, request: Request[Any, Any, Any]) -> R
     )
     if is_browser and isinstance(refusal, Unauthorized):
         return await the_page(status=401)
+    if is_browser and isinstance(refusal, TooMany):
+        # A page says more than a line for programs does: that another link lets them in all the same.
+        page = await the_page(status=429)
+        page.headers["retry-after"] = str(refusal.data["retry_after"])
+        return page
     raise refusal
 
 

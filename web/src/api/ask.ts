@@ -15,6 +15,9 @@ export class Refused extends Error {
 /** Whether whoever looks at this page is known; false once the server said it does not know them. */
 export const isKnown = signal(true);
 
+/** Whether they were not known so often that the server does not say more. */
+export const isTooOften = signal(false);
+
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** The answer to a question, or `Refused` with the sentence to show. */
@@ -38,7 +41,11 @@ async function send(method: Method, path: string, body: unknown, headers: Record
   } catch {
     throw new Refused(0, "UNREACHABLE", "Perdure does not answer. Is `perdure up` still running?");
   }
-  if (response.status === 401) isKnown.value = false;
+  // Only who is not known is told that it was too often.
+  if (response.status === 401 || response.status === 429) {
+    isTooOften.value = response.status === 429;
+    isKnown.value = false;
+  }
   if (!response.ok && response.status !== 304) throw await refusal(response);
   return response;
 }
