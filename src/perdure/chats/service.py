@@ -266,17 +266,20 @@ class Chats(Ownership):
 
         With `expect` (a transcript's `next`) nothing is written and `Conflict` raised when somebody else said or
         changed something in between. What could not be read back as it is (bytes, NaN, a time without a zone) is a
-        `UsageError`. Any id is taken, whoever's it is: one that somebody typed goes through `get`, `find` or `resume` first.
+        `UsageError`. Of what was said before nothing is asked: a chat of which something is lost takes what is said, too. Any id is taken, whoever's it is: one that somebody typed goes through `get`, `find` or `resume` first.
         """
         return self.store.append_turns(id, checked(turns), self.now(), expect=expect)
 
-    def load(self, id: str, *, start: int = 1, limit: int | None = None) -> Transcript:
-        """Return what was said in a chat, whoever's it is, in order. What cannot be read is an error, never less."""
+    def load(self, id: str, *, start: int = 1, limit: int | None = None, partly: bool = False) -> Transcript:
+        """Return what was said in a chat, whoever's it is, in order. What cannot be read is an error, never less.
+
+        With `partly`, what is left of a damaged chat, which says at how many positions something is `missing`.
+        """
         if limit is not None and limit < 0:
             raise errors.UsageError(f"There cannot be {limit} turns.")
         if not is_storable(id):
             raise errors.ChatNotFound(f"There is no chat {ascii(id)[:80]}.")
-        return self.store.load_turns(id, start=start, limit=limit)
+        return self.store.load_turns(id, start=start, limit=limit, partly=partly)
 
     def rewrite(self, id: str, start: int, *turns: Turn, expect: int | None = None) -> int:
         """Replace everything from a position on, at once; what it replaces is kept, hidden.

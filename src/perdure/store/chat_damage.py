@@ -37,6 +37,8 @@ class ChatDamage(Struct, frozen=True, kw_only=True):
     lost: int = 0
     #: Whether all its turns are there, and the chat says another number.
     is_miscounted: bool = False
+    #: Whether it says that it goes on where it cannot.
+    is_misplaced: bool = False
 
     @property
     def where(self) -> str:
@@ -53,6 +55,8 @@ class ChatDamage(Struct, frozen=True, kw_only=True):
             return f"What was said at {_counted(self.lost)} is lost; `perdure chats export` writes what is left."
         if self.is_miscounted:
             return "It has another number of turns than it says."
+        if self.is_misplaced:
+            return "It does not go on where it says."
         return "It cannot be read back."
 
     @property
@@ -87,6 +91,8 @@ def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str:
                 _mark_lost(book, damage.number, ((damage.turn % SPAN, 1),))
         elif damage.gaps:
             _mark_lost(book, damage.number, damage.gaps)
+        elif damage.is_misplaced:
+            book.driver.execute(book.sql["put_right"], number=damage.number, next=book.spot(damage.chat).next)
         elif not damage.is_miscounted:
             book.driver.execute(book.sql["set_chat_aside"], at=stamp(now), number=damage.number)
             _write_anew(book, damage.number, now)
@@ -97,6 +103,8 @@ def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str:
         return f"Marked what is missing in {damage.where} as lost: {damage.what}"
     if damage.is_miscounted:
         return f"Counted the turns of {damage.where} anew; all of them are there."
+    if damage.is_misplaced:
+        return f"Found where {damage.where} goes on: behind what is there."
     return f"Set the damaged record of {damage.where} aside; what was said in it is kept, for whoever runs the store."
 
 
@@ -162,7 +170,10 @@ def keep_aside(book: ChatBook, row: Row, now: datetime) -> None:
 
 def _damaged_words(book: ChatBook, number: int, id: str, turns: int) -> Iterator[ChatDamage]:
     """What of what was said in a chat cannot be read back, or is not there."""
-    next = book.spot(id).next
+    spot = book.spot(id)
+    next = spot.next
+    if spot.is_misplaced:
+        yield ChatDamage(number=number, chat=id, is_misplaced=True)
     is_whole = True
     for row in book.rows_of(number):
         try:

@@ -40,6 +40,8 @@ class Spot(Struct):
     touched_at: str
     #: Whether something of it is yet to be indexed or told.
     behind: int = 0
+    #: Whether the chat says otherwise, and is to be put right before anything is written.
+    is_misplaced: bool = False
 
 
 class Turns:
@@ -74,9 +76,14 @@ class Turns:
         found = [row[3:] for row in rows if row[3] is not None]
         is_all = start <= 1 and limit is None and not hidden
         turns = tuple(_readable(id, number, found, partly=partly))
-        end = next if limit is None or len(found) < max(1, limit) else found[-1][0] - number * SPAN + 1
+        last = found[-1][0] - number * SPAN if found else 0
+        is_misplaced = not last < next < SPAN
+        if is_misplaced:
+            # Behind what is there, as whoever appends finds.
+            next = self.spot(id).next
+        end = next if limit is None or len(found) < max(1, limit) else last + 1
         missing = self.unaccounted(number, start, end) + len(found) - len(turns)
-        if not partly and (missing or (is_all and len(found) != count)):
+        if not partly and (missing or is_misplaced or (is_all and len(found) != count)):
             # Unless it was forgotten in between.
             self.spot(id)
             raise damaged_chat(id)
@@ -110,7 +117,7 @@ class Turns:
 
         With `skip` a position is left out, so that whoever has read the chat before learns that it has changed.
         """
-        spot = self.spot(id)
+        spot = self._settled(self.spot(id))
         first = spot.next + skip
         self._insert_turns(id, spot, enumerate(turns, first), first + len(turns))
         self.advance(spot.number, first + len(turns), max(spot.touched_at, stamp(at)))
@@ -124,7 +131,7 @@ class Turns:
         Returns the positions of the first and the last. `next` is that of the turn to come, where it is known. With
         `skip` one more position is left out before the first.
         """
-        spot = self.spot(id)
+        spot = self._settled(self.spot(id))
         positions, last = [], spot.next - 1 + skip
         for turn in turns:
             last = max(last + 1, turn.position)
@@ -266,7 +273,7 @@ class Turns:
             return
         rows: list[dict[str, Value]] = []
         spots = self._spots(list({append.chat for append in appends}))
-        firsts = {id: spot.next for id, spot in spots.items()}
+        firsts = {id: self._settled(spot).next for id, spot in spots.items()}
         for append in appends:
             try:
                 self._place_append(append, rows, spots)
@@ -316,9 +323,15 @@ class Turns:
     def _spots(self, ids: Sequence[str]) -> dict[str, Spot]:
         if len(ids) == 1:
             # Nearly always.
-            return {id: Spot(*row) for id, *row in self.driver.fetch(self.sql["place_to_append"], id=ids[0])}
+            return {id: _spot(*row) for id, *row in self.driver.fetch(self.sql["place_to_append"], id=ids[0])}
         sql, parameters = with_list(self.sql["places_to_append"], "ids", ids)
-        return {id: Spot(*row) for id, *row in self.driver.fetch(sql, **parameters)}
+        return {id: _spot(*row) for id, *row in self.driver.fetch(sql, **parameters)}
+
+    def _settled(self, spot: Spot) -> Spot:
+        """A spot that the chat says, too, inside a transaction."""
+        if spot.is_misplaced:
+            self.driver.execute(self.sql["put_right"], number=spot.number, next=spot.next)
+        return spot
 
     def _place_append(self, append: Append, rows: list[dict[str, Value]], spots: dict[str, Spot]) -> None:
         # It may have had a place, or an error, in an attempt that came to nothing.
@@ -340,6 +353,14 @@ def _said(appends: Sequence[Append], firsts: Mapping[str, int], spots: Mapping[s
     for id, first in firsts.items():
         if spots[id].next > first:
             yield chat_events.said(id, when[id], first, spots[id].next - 1)
+
+
+def _spot(number: int, next: int, turns: int, touched_at: str, behind: int, last: int | None) -> Spot:
+    """Where a chat says that it goes on; behind its last turn where that cannot be, so that nothing said is lost."""
+    first_free = 1 if last is None else last - number * SPAN + 1
+    if first_free <= next < SPAN:
+        return Spot(number, next, turns, touched_at, behind)
+    return Spot(number, first_free, turns, touched_at, behind, True)
 
 
 def _readable(id: str, number: int, rows: Iterable[Row], *, partly: bool = False) -> Iterator[Turn]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from perdure import errors
+from perdure.chats.service import Chats
+from perdure.model.config import Config
 from perdure.store.repair import repair
 from perdure.store.store import Store
 from tests.builders import at
-from tests.contract.store.chats import a_chat, a_turn
+from tests.contract.store.chats import Clock, a_chat, a_source, a_turn
 from tests.contract.store.conftest import Place
 
 
@@ -89,6 +92,66 @@ def test_nothing_that_covers_a_damaged_turn_gives_less_than_was_said(filled: Sto
     assert_short(filled, "c1", ["c1 a", "c1 c"], missing=1)
 
 
+@pytest.mark.parametrize("how", SPOILING)
+def test_what_is_said_in_a_damaged_chat_is_kept_and_hides_nothing(filled: Store, place: Place, how: str) -> None:
+    id = number_of(filled, "c1") * (1 << 32) + 2
+    sql = SPOILING[how]
+    filled.driver.execute(sql, id=id, **({"data": b"spoilt"} if ":data" in sql else {}))
+    chats = Chats(filled.chats, Config(), Clock())
+    for position, text, mend in ((4, "slate", False), (5, "copper", True)):
+        assert chats.append("c1", a_turn(text)) == position
+        if mend:
+            repair(place.url, place.state_dir, at(60))
+        assert [turn.content for turn in chats.load("c1", start=4).turns] == ["slate", "copper"][: position - 3]
+        with pytest.raises(errors.ChatDamaged, match=r"perdure check --repair.*perdure chats export"):
+            chats.load("c1")
+        left = chats.load("c1", partly=True)
+        assert [turn.content for turn in left.turns] == ["c1 a", "c1 c", "slate", "copper"][: position - 1]
+        assert (left.missing, left.next) == (1, position + 1)
+        assert [found.position for found in filled.chats.search_turns(text)] == [position]
+    # Whoever has seen what is left goes on from there, and learns of what others say meanwhile.
+    assert chats.append("c1", a_turn("zinc"), expect=left.next) == 6
+    with pytest.raises(errors.Conflict):
+        chats.append("c1", a_turn("lead"), expect=left.next)
+
+
+@pytest.mark.parametrize("next", [1, 2, 3, 0, -5, 1 << 32, 1 << 40])
+def test_a_chat_that_says_a_wrong_place_goes_on_behind_what_is_there(threaded: Store, place: Place, next: int) -> None:
+    store = threaded
+    for id in ("c0", "c1", "c2"):
+        store.chats.begin_chat(a_chat(id))
+        store.chats.append_turns(id, [a_turn(f"{id} {text}") for text in "abc"], at(0))
+    store.driver.execute("UPDATE chats SET next = :next WHERE id = 'c1'", next=next)
+    with pytest.raises(errors.ChatDamaged, match="c1"):
+        store.chats.load_turns("c1")
+    left = store.chats.load_turns("c1", partly=True)
+    assert ([turn.content for turn in left.turns], left.next) == (["c1 a", "c1 b", "c1 c"], 4)
+    assert [(problem.where, problem.repairable) for problem in store.check()] == [("chat c1", True)]
+    with ThreadPoolExecutor(6) as pool:
+        told = list(pool.map(lambda each: store.chats.append_turns(each, [a_turn("d")], at(1)), ["c1", "c2"] * 6))
+    # Nobody's message is lost, nor what was there before; and nobody else is in trouble for it.
+    assert sorted(told) == sorted([*range(4, 10)] * 2)
+    assert said(store, "c1") == ["c1 a", "c1 b", "c1 c", *"dddddd"]
+    assert [turn.content for turn in store.chats.load_turns("c2").turns] == ["c2 a", "c2 b", "c2 c", *"dddddd"]
+    assert said(store, "c0") == ["c0 a", "c0 b", "c0 c"]
+    assert store.check() == ()
+
+
+@pytest.mark.parametrize("next", [1, 3, 1 << 40])
+def test_a_wrong_place_is_put_right_by_repair_and_by_whoever_expects_the_right_one(
+    filled: Store, place: Place, next: int
+) -> None:
+    filled.driver.execute("UPDATE chats SET next = :next", next=next)
+    with pytest.raises(errors.Conflict):
+        filled.chats.append_turns("c1", [a_turn("d")], at(1), expect=3 if next == 3 else 5)
+    assert filled.chats.append_turns("c1", [a_turn("d")], at(1), expect=4) == 4
+    assert said(filled, "c1") == ["c1 a", "c1 b", "c1 c", "d"]
+    (action,) = repair(place.url, place.state_dir, at(60))
+    assert "chat c2" in action
+    assert said(filled, "c2") == ["c2 a", "c2 b", "c2 c"]
+    assert filled.check() == ()
+
+
 def test_the_last_turn_and_one_that_was_taken_back_are_missed_too(filled: Store, place: Place) -> None:
     base = number_of(filled, "c1") * (1 << 32)
     filled.driver.execute("DELETE FROM turns WHERE id = :id", id=base + 3)
@@ -160,6 +223,24 @@ def test_a_damaged_record_costs_only_its_chat_and_keeps_what_was_said(filled: St
     assert filled.driver.fetch("SELECT id FROM damaged_chats") == [("c1",)]
     assert filled.check() == ()
     assert filled.chats.begin_chat(a_chat("c3", key="key-c1")) is not None
+
+
+def test_whoever_writes_in_a_damaged_chat_can_begin_a_whole_one(store: Store, place: Place) -> None:
+    chats = Chats(store.chats, Config(), Clock())
+    chat = chats.open(a_source())
+    chats.append(chat.id, a_turn("tiles"), a_turn("slate"))
+    store.driver.execute("DELETE FROM turns WHERE id = :id", id=number_of(store, chat.id) * (1 << 32) + 1)
+    assert chats.open(a_source()).id == chat.id
+    fresh = chats.reset(a_source())
+    assert (fresh.follows, chats.load(fresh.id).turns) == (chat.id, ())
+    # One whose record cannot be read is not known to be theirs, and nothing takes its place until somebody looks at it.
+    store.driver.execute("UPDATE chats SET body = :data WHERE id = :id", data=b"spoilt", id=fresh.id)
+    for verb in (chats.open, chats.reset, chats.peek):
+        with pytest.raises(errors.ChatDamaged, match=rf"{fresh.id}.*perdure check --repair"):
+            verb(a_source())
+    assert len(store.chats.list_chats()) == 1
+    repair(place.url, place.state_dir, at(60))
+    assert chats.load(chats.open(a_source()).id).turns == ()
 
 
 def test_turns_without_a_chat_are_set_aside(filled: Store, place: Place) -> None:

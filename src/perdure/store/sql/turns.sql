@@ -1,10 +1,19 @@
 -- name: places_to_append
--- Where the next turns of chats go.
-SELECT id, number, next, turns, touched_at, behind FROM chats WHERE id IN (:ids)
+-- Where the next turns of chats go, and what is the last that is there.
+SELECT chats.id, number, next, turns, touched_at, behind, (SELECT max(turns.id) FROM turns
+WHERE turns.id >= chats.number * 4294967296 AND turns.id < (chats.number + 1) * 4294967296)
+FROM chats WHERE chats.id IN (:ids)
 
 -- name: place_to_append
--- Where the next turn of a chat goes.
-SELECT id, number, next, turns, touched_at, behind FROM chats WHERE id = :id
+-- Where the next turn of a chat goes, and what is the last that is there.
+SELECT chats.id, number, next, turns, touched_at, behind, (SELECT max(turns.id) FROM turns
+WHERE turns.id >= chats.number * 4294967296 AND turns.id < (chats.number + 1) * 4294967296)
+FROM chats WHERE chats.id = :id
+
+-- name: put_right
+-- Where the next turn of a chat goes that has said otherwise; what it says to be told and indexed is before that.
+UPDATE chats SET next = :next, told = CASE WHEN told > :next THEN :next ELSE told END,
+searchable = CASE WHEN searchable > :next THEN :next ELSE searchable END WHERE number = :number
 
 -- name: insert_turn
 -- Write a turn down.
@@ -23,9 +32,14 @@ UPDATE chats SET next = :next, turns = :turns, touched_at = :touched_at, behind 
 UPDATE chats SET next = :next, turns = :turns, touched_at = :touched_at WHERE number = :number
 
 -- name: move_on_sqlite
--- Let a chat go on behind so many turns, if it goes on where somebody believes; say which it is, and where it goes on now.
+-- Let a chat go on behind so many turns, if it goes on where somebody believes, and nothing is there already; say which it
+-- is, and where it goes on now.
 UPDATE chats SET next = next + :count, turns = turns + :seen, touched_at = max(touched_at, :at)
-WHERE id = :id AND (:expect IS NULL OR next = :expect) RETURNING number, next, behind
+WHERE id = :id AND (:expect IS NULL OR next = :expect) AND next BETWEEN 1 AND 4294967296 - :count
+AND NOT EXISTS (
+    SELECT 1 FROM turns WHERE turns.id >= chats.number * 4294967296 + chats.next AND turns.id < (chats.number + 1) * 4294967296
+)
+RETURNING number, next, behind
 
 -- name: fall_behind
 -- Something of a chat is yet to be indexed or told.
