@@ -183,6 +183,21 @@ class Restores:
             task.cancel()
 
     async def _run(self, one: Restoring) -> None:
+        try:
+            await self._carry_out(one)
+        except BaseException:
+            one.ended_at = self._now()
+            raise
+        at = self._now()
+        try:
+            # First written down: whoever sees that it is over finds that among the events, and so does the next daemon.
+            with suppress(PerdureError):
+                await self._tell(one)
+                await self._note(self._end_of(one, at))
+        finally:
+            one.ended_at = at
+
+    async def _carry_out(self, one: Restoring) -> None:
         telling = asyncio.get_running_loop().create_task(self._tell_on(one))
         try:
             ran = await self._follow(one.take, *one.asked.words)
@@ -192,11 +207,7 @@ class Restores:
         except (PerdureError, OSError) as error:
             one.exit_code, one.message = 1, str(error)
         finally:
-            one.ended_at = self._now()
             telling.cancel()
-        with suppress(PerdureError):
-            await self._tell(one)
-            await self._note(self._end_of(one))
 
     async def _tell_on(self, one: Restoring) -> None:
         while True:
@@ -218,7 +229,7 @@ class Restores:
             }
             await self._note(Event(kind=EventKind.RESTORING, at=self._now(), server=one.asked.server, data=data))
 
-    def _end_of(self, one: Restoring) -> Event:
+    def _end_of(self, one: Restoring, at: datetime) -> Event:
         data = {
             "restore": one.id,
             "began_at": one.began_at.isoformat(),
@@ -227,7 +238,7 @@ class Restores:
             "message": one.message,
             "summary": None if one.summary is None else msgspec.structs.asdict(one.summary),
         }
-        return Event(kind=EventKind.RESTORED, at=one.ended_at or self._now(), server=one.asked.server, data=data)
+        return Event(kind=EventKind.RESTORED, at=at, server=one.asked.server, data=data)
 
 
 def _told(row: StepRow) -> dict[str, Any]:

@@ -175,6 +175,38 @@ def test_a_daemon_that_ends_interrupts_it() -> None:
     asyncio.run(go())
 
 
+def test_it_is_over_when_its_end_is_written_down() -> None:
+    """Whoever sees that it is over finds it so among the events, and a daemon that ends then has not forgotten it."""
+
+    async def program(take: Callable[[bytes], None]) -> Ran:
+        take(last := a_line(restored=an_end()))
+        return Ran(0, last, "")
+
+    async def go() -> None:
+        here, written = Here(program), asyncio.Event()
+        note = here.restores._note
+
+        async def slowly(event: Event) -> None:
+            states.append(one.state)
+            await written.wait()
+            await note(event)
+
+        states: list[State] = []
+        here.restores._note = slowly
+        one = here.begin()
+        await until(lambda: states)
+        assert (one.state, one.ended_at) == (State.RUNNING, None)
+        with pytest.raises(Conflict):
+            here.begin()
+        written.set()
+        await until(lambda: one.state is State.DONE)
+        assert states == [State.RUNNING]
+        assert [event.kind for event in here.events] == [EventKind.RESTORED]
+        assert here.events[0].at == one.ended_at
+
+    asyncio.run(go())
+
+
 def test_only_so_many_that_have_ended_are_known() -> None:
     async def program(take: Callable[[bytes], None]) -> Ran:
         take(last := a_line(restored=an_end()))
