@@ -130,9 +130,9 @@ class Rounds:
         # Not those that hang: whoever wants us to end does not wait for them.
         there = [known for known in self._servers.values() if known.process and not known.failures]
         self._look(there, reason="shutdown", scrollback=True, outlines=False)
-        self._thinking.close()
         self.supervisor.note(Event(kind=EventKind.DAEMON_STOPPED, at=self.world.now()))
         self.record(last=True)
+        self._thinking.close()
         self._keeping.end()
 
     def counts(self) -> tuple[int, int, int]:

@@ -39,6 +39,8 @@ LOST = timedelta(minutes=1)
 
 #: What a run is called busy by when all that is known is that it was told something.
 _INPUT = "input"
+#: States that say nothing about what was done before.
+_NOT_KNOWN = (RunState.UNKNOWN, RunState.EXITED)
 #: What makes it stalled.
 _SILENCE = "silence"
 
@@ -157,7 +159,8 @@ def _looked_at(track: Track, now: datetime) -> Track:
 def _watched(track: Track, now: datetime, events: list[Event]) -> Track:
     run = track.run
     if run.status.reason is not Reason.DONE:
-        return track
+        # What it came to before it went, or could not be read any more, is on the screen as well.
+        return structs.replace(track, run=structs.replace(run, unseen=False)) if run.unseen else track
     verdict = Verdict(state=RunState.IDLE, cause="seen", confidence=run.status.confidence)
     events.append(_event(EventKind.SEEN, run, now))
     return _moved(_looked_at(track, now), verdict, now, events)
@@ -202,6 +205,7 @@ def _identified(track: Track, seen: Identified, now: datetime, events: list[Even
         program=seen.program,
         details=seen.details or (run.details if goes_on else None),
         skill=skill,
+        unseen=run.unseen and (after is None or _goes_on(before, after)),
         last_activity_at=max(filter(None, (activity, run.last_activity_at)), default=None),
     )
     launchers = track.launchers if seen.program is None else seen.launchers
@@ -212,6 +216,13 @@ def _identified(track: Track, seen: Identified, now: datetime, events: list[Even
     if run.status.state is RunState.UNKNOWN:
         return track
     return _moved(track, Verdict(state=RunState.UNKNOWN, cause="process:started"), now, events)
+
+
+def _goes_on(before: Identity | None, after: Identity) -> bool:
+    """Whether it is the same conversation beyond doubt."""
+    if before is None or after.conversation is None or not after.certain:
+        return False
+    return all(getattr(before, name) == getattr(after, name) for name in ("agent", "profile", "conversation"))
 
 
 def _is_same(before: Identity, after: Identity) -> bool:
@@ -311,7 +322,7 @@ def _noticed(track: Track, verdict: Verdict) -> Verdict:
         return verdict
     # Neither a process that has just begun nor a run that has just come back is in the middle of anything.
     is_gap = run.status.cause in (UNREAD, _SILENCE)
-    worked = track.unseen or _is_turn(run.status) or (is_gap and run.previous is not None and _is_turn(run.previous))
+    worked = run.unseen or _is_turn(run.status) or (is_gap and run.previous is not None and _is_turn(run.previous))
     return structs.replace(verdict, state=RunState.ATTENTION, reason=Reason.DONE) if worked else verdict
 
 
@@ -322,8 +333,6 @@ def _is_turn(status: Status) -> bool:
 def _moved(track: Track, verdict: Verdict, now: datetime, events: list[Event]) -> Track:
     """Enter a state, and say so."""
     before = track.run.status
-    if verdict.state is not RunState.UNKNOWN:
-        track = structs.replace(track, unseen=False)
     status = Status(
         state=verdict.state,
         reason=verdict.reason,
@@ -333,7 +342,9 @@ def _moved(track: Track, verdict: Verdict, now: datetime, events: list[Event]) -
         observed_at=now,
     )
     thought = outlived(track.run.thought, before, status, now)
-    run: Run = structs.replace(track.run, status=status, previous=before, thought=thought)
+    run: Run = structs.replace(
+        track.run, status=status, previous=before, thought=thought, unseen=_is_unseen(track.run, status)
+    )
     data: dict[str, object] = {
         "state": status.state,
         "reason": status.reason,
@@ -350,6 +361,14 @@ def _moved(track: Track, verdict: Verdict, now: datetime, events: list[Event]) -
         run = structs.replace(run, exit_status=None, exit_signal=None)
     events.append(_event(EventKind.STATE_CHANGED, run, now, **data))
     return structs.replace(track, run=run, pending=None, told_at=None)
+
+
+def _is_unseen(run: Run, status: Status) -> bool:
+    """Whether the end of a turn is still to be seen in this state: nothing that leaves open what it does makes it seen."""
+    if status.reason is Reason.DONE:
+        return True
+    leaves_open = status.state in _NOT_KNOWN or status.reason in (Reason.STALLED, Reason.LOGIN)
+    return leaves_open and (run.unseen or run.status.reason is Reason.DONE)
 
 
 def _active(run: Run, now: datetime) -> Run:

@@ -10,7 +10,7 @@ from perdure.live.outlived import outlived
 from perdure.live.recognise import Found
 from perdure.live.weigh import Track
 from perdure.model.event import Event, EventKind
-from perdure.model.run import Health, Reason, Run, RunState, Status
+from perdure.model.run import Health, Reason, Run, Status
 
 #: Why there is a new run: it was there when Perdure began to look, it came later, or it was asked for.
 AT_START, NOTICED, ASKED_FOR = "startup_discovery", "periodic_tmux_reconcile", "api_create"
@@ -54,14 +54,13 @@ def returned(run: Run, found: Found, now: datetime) -> tuple[Track, tuple[Event,
         attached=0,
         health=Health.HEALTHY,
         stale=False,
+        unseen=run.unseen or run.status.reason is Reason.DONE,
         exit_status=None,
         exit_signal=None,
         ended_at=None,
     )
     words = {"from": run.status.word, "to": status.word}
-    ended = run.previous if run.status.state is RunState.EXITED else run.status
-    is_unseen = ended is not None and ended.reason is Reason.DONE
-    return Track(run=back, unseen=is_unseen), (_event(EventKind.RUN_RETURNED, back, found, now, **words),)
+    return Track(run=back), (_event(EventKind.RUN_RETURNED, back, found, now, **words),)
 
 
 def remembered(run: Run) -> Run:

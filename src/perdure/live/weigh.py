@@ -64,8 +64,6 @@ class Track(Struct, frozen=True, kw_only=True):
     news_at: datetime | None = None
     #: Whether somebody has the pane before their eyes at this moment.
     watched: bool = False
-    #: Whether it had come to the end of a turn that nobody has seen when its pane or its server went.
-    unseen: bool = False
     #: When the run was told something that it has not shown a sign of yet.
     told_at: datetime | None = None
     #: What has started the agent that is there, or was there last: it ends a moment later, and is no other one.

@@ -138,6 +138,8 @@ class Run(Struct, frozen=True, kw_only=True):
     last_activity_at: datetime | None = None
     #: When a person last had it before their eyes, as far as that is known.
     seen_at: datetime | None = None
+    #: It has come to the end of a turn that nobody has seen, whatever became of it since.
+    unseen: bool = False
     #: Clients of tmux that look at its session.
     attached: int = 0
     health: Health = Health.HEALTHY

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -7,13 +8,13 @@ from perdure.live.advance import Track, advance, due
 from perdure.live.lifetimes import AT_START, begun, remembered, returned
 from perdure.live.recognise import Found
 from perdure.model.event import EventKind
-from perdure.model.identity import AgentDetails
-from perdure.model.observation import Ended, Ending, Identified
-from perdure.model.run import Confidence, Health, Place, Program, Reason, RunState
+from perdure.model.identity import AgentDetails, Identity
+from perdure.model.observation import Ended, Ending, Identified, Watched
+from perdure.model.run import Confidence, Health, Place, Program, Reason, Run, RunState
 from perdure.model.server import ServerProcess
 from perdure.model.thought import Thought
 from tests.builders import a_server, an_identity, at
-from tests.unit.live.timeline import Player, hook, in_state, screen, sighted, words
+from tests.unit.live.timeline import Player, hook, in_state, printed, screen, sighted, words
 
 FOUND = Found(
     server=a_server("other"),
@@ -157,15 +158,75 @@ def test_a_remembered_run_that_is_not_there_any_more_was_missing_at_the_start() 
 
 @pytest.mark.parametrize("fell", [True, False])
 def test_what_was_done_and_not_seen_is_still_to_be_seen_when_it_is_back(fell: bool) -> None:
-    run = in_state(RunState.ATTENTION, Reason.DONE)
+    run = Player().tell(1, hook(RunState.BUSY)).tell(5, hook(RunState.IDLE)).run
     if fell:
-        track, _ = advance(Track(run=run), Ended(what=Ending.SERVER), at(10))
-        run = track.run
+        run = advance(Track(run=run), Ended(what=Ending.SERVER), at(10))[0].run
     back, _ = returned(run, FOUND, at(60))
-    assert back.unseen
     for watched, word in ((False, "attention(done)"), (True, "idle")):
         player = Player(back.run)
         player.track = structs.replace(back, watched=watched)
         player.tell(62, screen(RunState.IDLE))
         player.pass_until(70)
         assert player.run.status.word == word
+
+
+DONE = Player().tell(1, hook(RunState.BUSY)).tell(5, hook(RunState.IDLE)).run
+AGAIN = Program(pid=9500, start_ticks=9501)
+
+
+def again(run: Run) -> Player:
+    """The next daemon, which knows of a run what was stored."""
+    return Player(remembered(msgspec.json.decode(msgspec.json.encode(run), type=Run)))
+
+
+def brought_back(run: Run, identity: Identity | None, *, restarts: bool) -> Player:
+    """A run whose server has died, whose pane is back with a shell, and in which an agent is started then."""
+    over = advance(Track(run=run), Ended(what=Ending.SERVER), at(10))[0].run
+    back, _ = returned(over, SHELL, at(60))
+    player = again(back.run) if restarts else Player(back.run)
+    player.tell(61, sighted()).tell(62, Identified(identity=identity, program=AGAIN))
+    return player.tell(63, screen(RunState.IDLE)).pass_until(80)
+
+
+@pytest.mark.parametrize("restarts", [True, False])
+def test_what_was_done_is_to_be_seen_when_its_conversation_is_taken_up_in_a_shell_that_is_back(restarts: bool) -> None:
+    assert brought_back(DONE, DONE.identity, restarts=restarts).run.status.word == "attention(done)"
+
+
+def test_another_conversation_in_its_place_has_done_nothing() -> None:
+    assert brought_back(DONE, an_identity(conversation="beef"), restarts=False).run.status.word == "idle"
+    assert brought_back(DONE, an_identity(certain=False), restarts=False).run.status.word == "idle"
+
+
+def test_what_was_seen_is_seen_for_good() -> None:
+    seen = Player(DONE).tell(7, Watched()).run
+    assert brought_back(seen, seen.identity, restarts=True).run.status.word == "idle"
+    assert again(seen).tell(63, screen(RunState.IDLE)).pass_until(80).run.status.word == "idle"
+
+
+def test_what_was_done_is_to_be_seen_however_often_perdure_begins_anew() -> None:
+    player = again(again(DONE).run).tell(9, sighted()).tell(10, screen(RunState.IDLE)).pass_until(90)
+    assert player.run.status.word == "attention(done)"
+    assert player.moments == []
+
+
+@pytest.mark.parametrize("restarts", [True, False])
+def test_what_was_done_is_to_be_seen_though_nobody_could_read_it_for_a_while(restarts: bool) -> None:
+    """Nor does a login or a silence in between make it seen."""
+    for between in ([screen(None)], [screen(RunState.ATTENTION, Reason.LOGIN)]):
+        player = Player(DONE)
+        for told in between:
+            player.tell(20, told)
+        player.pass_until(500)
+        assert player.run.status.reason in (Reason.STALLED, Reason.LOGIN)
+        player = again(player.run) if restarts else player
+        player.tell(501, printed()).tell(502, screen(RunState.IDLE)).pass_until(520)
+        assert player.run.status.word == "attention(done)"
+
+
+def test_whoever_looks_at_it_while_it_is_away_has_seen_it() -> None:
+    player = Player(DONE).tell(20, screen(None)).pass_until(40)
+    player.tell(41, sighted(watched=True)).tell(42, sighted(watched=False)).tell(43, screen(RunState.IDLE)).pass_until(
+        60
+    )
+    assert player.run.status.word == "idle"
