@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer, dispose_all
 
-# Machines differ in speed: how long an example takes is never what a test is about.
-settings.register_profile("perdure", deadline=None, max_examples=60)
+# Machines differ in speed: how long an example takes, or takes to be made up, is never what a test is about.
+settings.register_profile("perdure", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("perdure")
 
 # Whoever runs us may ignore these (`nohup`, a job in the background of a script), and what we start would, too.
