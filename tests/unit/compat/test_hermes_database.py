@@ -156,7 +156,7 @@ def test_what_is_written_meanwhile_is_there_whole_or_not_at_all(tmp_path: Path) 
     is_enough = threading.Event()
 
     def write() -> None:
-        with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        with closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as writer:
             for number in range(2000):
                 # Two at a time: nobody sees one without the other.
                 writer.execute("BEGIN IMMEDIATE")

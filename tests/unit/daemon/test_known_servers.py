@@ -138,7 +138,9 @@ def test_one_that_does_not_answer_is_asked_again_once_whatever_else_was_to_be_lo
 @pytest.fixture
 def sleeper() -> Iterator[Program]:
     """A process that does nothing at all."""
-    process = subprocess.Popen([sys.executable, "-c", "import signal; print(); signal.pause()"], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import signal; print(flush=True); signal.pause()"], stdout=subprocess.PIPE
+    )
     assert process.stdout is not None
     process.stdout.readline()
     entry = read_entry(process.pid)
