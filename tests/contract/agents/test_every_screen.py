@@ -48,36 +48,52 @@ def shown(path: str, label: Label) -> Screen:
         return Screen(lines=tuple(file.read().split("\n")), title=label.title)
 
 
-each_screen = pytest.mark.parametrize(
-    ("path", "label"), RECORDED, ids=[os.path.relpath(path, samples.FOLDER) for path, _ in RECORDED]
-)
+def labelled_of(agent: str) -> list[tuple[str, Label]]:
+    return [(path, label) for path, label in RECORDED if label.agent == agent]
 
 
-@each_screen
-def test_a_recorded_screen_yields_its_label(path: str, label: Label) -> None:
-    (adapter,) = (adapter for adapter in adapters() if adapter.name == label.agent)
-    reading = adapter.read_screen(shown(path, label))
-    said = (reading.state, reading.reason, reading.frozen) if reading else (None, None, False)
-    assert said == (label.state, label.reason, label.frozen), reading
-    screen = shown(path, label)
-    padded = Screen(lines=(*screen.lines, "", "", ""), title=screen.title)
-    assert adapter.read_screen(padded) == reading
+# Of one agent all at once: there are more than a thousand, and to begin and end a test takes longer than to read one.
+each_agent = pytest.mark.parametrize("agent", sorted({label.agent for _, label in RECORDED}))
+
+Said = tuple[str | None, str | None, bool]
+NOTHING: Said = (None, None, False)
 
 
-@each_screen
-def test_a_screen_of_which_nobody_knows_whose_it_is_yields_its_label_or_nothing(path: str, label: Label) -> None:
-    said = judge_anybodys(shown(path, label), adapters())
-    assert said.agent in (label.agent, None), said
-    assert (said.state, said.reason, said.frozen) in {
-        (label.state, label.reason, label.frozen),
-        (None, None, False),
-    }, said
+@each_agent
+def test_a_recorded_screen_yields_its_label(agent: str) -> None:
+    (adapter,) = (adapter for adapter in adapters() if adapter.name == agent)
+    wrong: dict[str, object] = {}
+    for path, label in labelled_of(agent):
+        screen = shown(path, label)
+        reading = adapter.read_screen(screen)
+        said = (reading.state, reading.reason, reading.frozen) if reading else NOTHING
+        if said != (label.state, label.reason, label.frozen):
+            wrong[path] = (reading, "and not", label)
+        padded = Screen(lines=(*screen.lines, "", "", ""), title=screen.title)
+        if (below := adapter.read_screen(padded)) != reading:
+            wrong[f"{path}, with empty lines below"] = (below, "and not", reading)
+    assert wrong == {}
 
 
-@each_screen
-def test_without_its_title_a_screen_is_nobody_elses_either(path: str, label: Label) -> None:
-    told = whose(Screen(lines=shown(path, label).lines, title="box"), adapters())
-    assert told.agent is None or told.agent.name == label.agent, told
+@each_agent
+def test_a_screen_of_which_nobody_knows_whose_it_is_yields_its_label_or_nothing(agent: str) -> None:
+    wrong = {}
+    for path, label in labelled_of(agent):
+        said = judge_anybodys(shown(path, label), adapters())
+        right = {(label.state, label.reason, label.frozen), NOTHING}
+        if said.agent not in (agent, None) or (said.state, said.reason, said.frozen) not in right:
+            wrong[path] = (said, "and not", label)
+    assert wrong == {}
+
+
+@each_agent
+def test_without_its_title_a_screen_is_nobody_elses_either(agent: str) -> None:
+    wrong = {}
+    for path, label in labelled_of(agent):
+        told = whose(Screen(lines=shown(path, label).lines, title="box"), adapters())
+        if told.agent is not None and told.agent.name != agent:
+            wrong[path] = told
+    assert wrong == {}
 
 
 def test_of_nearly_every_screen_its_signs_tell_whose_it_is() -> None:
