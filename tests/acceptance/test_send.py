@@ -347,6 +347,23 @@ def test_the_same_conversation_in_another_process_is_who_is_meant(
     agents.end_all()
 
 
+def test_a_conversation_that_is_named_is_the_only_one_that_is_told(
+    agents: Simulants, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    """The same agent may have gone on to another since."""
+    pane = begun(agents, tmux)
+    tmux.run("send-keys", "-t", pane, "/new", "Enter")
+    wait_for(lambda: agents.running() and ONE not in agents.running(), "another conversation")
+    [current] = agents.running()
+    ran = perdure("send", "--json", "work", "for the first one alone", "--conversation", ONE)
+    assert (ran.code, only_json(ran)["result"]) == (6, "refused")
+    assert only_json(ran)["why"] == "it is not in that conversation any more; look again"
+    assert agents.turns() == 0
+    assert only_json(perdure.ok("send", "--json", "work", "go on", "--conversation", current))["result"] == "delivered"
+    agents.await_running(1, 2)
+    agents.end_all()
+
+
 def interposed(home: PrivateHome, tmux: TmuxServer, word: str, agent: Sequence[str]) -> dict[str, str]:
     """Return an environment in which another agent is in the pane in the moment before tmux is told this for the first time."""
     shim = os.path.join(home.root, "interposed")
@@ -389,5 +406,19 @@ def test_nobody_hears_what_another_was_to_be_told_whenever_they_came(
     assert told["why"].endswith("look again" if result == "refused" else "Enter was not pressed")
     await_only(agents, tmux, OTHER)
     assert "for the first one" not in screen(tmux, pane)
+    assert agents.turns() == 0
+    agents.end_all()
+
+
+def test_what_a_new_agent_was_to_be_asked_no_other_is(
+    private_home: PrivateHome, agents: Simulants, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    tmux.run("new-session", "-d", "-s", "keep", "-n", "w", "cat", "-")
+    env = interposed(private_home, tmux, "load-buffer", (agents.path, "--think", "0.1", "--session", OTHER))
+    words = (agents.path, "--session", ONE)
+    ran = perdure("new", "work", "--json", "--agent", "simulant", "--prompt", "first this", "--", *words, env=env)
+    made = only_json(ran)
+    assert (ran.code, made["result"], made["delivery"]["result"]) == (4, "not_ready", "refused"), made
+    await_only(agents, tmux, OTHER)
     assert agents.turns() == 0
     agents.end_all()

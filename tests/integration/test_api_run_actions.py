@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -68,8 +70,10 @@ def test_a_text_is_delivered_and_waited_for(private_home: PrivateHome, tmux: Tmu
         assert (told.json()["result"], told.json()["run"], told.json()["target"]) == ("delivered", run.id, "work:0.0")
         reached = await client.get(f"/api/runs/{run.id}/wait", params={"until": "idle", "timeout": PATIENCE})
         assert reached.status_code == 200, reached.text
-        seen = await client.post(f"/api/runs/{run.id}/seen")
-        assert seen.json()["state"] == "idle"
+        async with asyncio.timeout(PATIENCE):
+            # It is idle before it begins, too: that it began and ended may be noticed only now.
+            while (await client.post(f"/api/runs/{run.id}/seen")).json()["state"] != "idle":
+                await asyncio.sleep(0.02)
         missed = await client.get(f"/api/runs/{run.id}/wait", params={"until": "error", "timeout": 0})
         assert (missed.status_code, missed.json()["code"]) == (504, "NOT_REACHED")
         timeline = (await client.get(f"/api/runs/{run.id}/timeline")).json()["items"]
@@ -111,6 +115,138 @@ def test_an_answer_is_given_only_while_that_is_asked(private_home: PrivateHome, 
 
     with_api(go)
     assert [each["choice"] for each in audited(private_home) if each["action"] == "answer"] == ["y"]
+
+
+@asynccontextmanager
+async def unnoticed(api: Api) -> AsyncIterator[None]:
+    """The daemon notices nothing within the block."""
+    over, held = threading.Event(), threading.Event()
+
+    def hold(_: object) -> None:
+        held.set()
+        over.wait(PATIENCE)
+
+    holding = asyncio.ensure_future(api.world.daemon.in_order(hold))
+    try:
+        assert await asyncio.to_thread(held.wait, PATIENCE)
+        yield
+    finally:
+        over.set()
+        await holding
+
+
+async def another(tmux: TmuxServer, agents: Simulants, *words: str) -> int:
+    """Start another agent in the place of the one that is there; return its process once it is up."""
+    before = set(agents.running().values())
+    tmux.run("respawn-pane", "-k", "-t", "work:", agents.path, "--think", "0.1", *words)
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    while not (after := set(agents.running().values()) - before):
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(0.02)
+    return after.pop()
+
+
+def test_an_agent_the_daemon_has_not_seen_yet_is_not_who_is_told(private_home: PrivateHome, tmux: TmuxServer) -> None:
+    agents = Simulants(private_home)
+    agent(tmux, agents)
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0", is_idle)
+        async with unnoticed(api):
+            new = await another(tmux, agents)
+            for told in ({"text": "for the first one"}, {"keys": ["Enter"]}, {"text": "for it", "anyway": True}):
+                said = (await client.post(f"/api/runs/{run.id}/input", json=told)).json()
+                assert (said["result"], said["enters"]) == ("refused", 0), said
+                assert said["why"] == "another agent was started there meanwhile; look again"
+        assert agents.turns() == 0
+        await await_run(
+            api.world.daemon,
+            "work:0.0",
+            lambda run: is_idle(run) and run.program is not None and run.program.pid == new,
+        )
+        said = (await client.post(f"/api/runs/{run.id}/input", json={"text": "for the second one"})).json()
+        assert said["result"] == "delivered"
+
+    with_api(go)
+    agents.await_running(1, 2)
+    assert [each["result"] for each in audited(private_home) if each["action"] == "send"] == [
+        *("refused", "refused", "refused"),
+        "delivered",
+    ]
+    agents.end_all()
+
+
+def test_the_same_question_of_another_agent_is_not_answered(private_home: PrivateHome, tmux: TmuxServer) -> None:
+    agents = Simulants(private_home)
+    agent(tmux, agents)
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0", is_idle)
+        await client.post(f"/api/runs/{run.id}/input", json={"text": "run make test"})
+        await await_run(api.world.daemon, "work:0.0", asks)
+        async with unnoticed(api):
+            tmux.run("clear-history", "-t", "work:")
+            await another(tmux, agents, "run make test")
+            shown = await until(client, f"/api/runs/{run.id}/prompt", lambda body: "[y]" in body.get("prompt", ""))
+            answer = {"prompt": shown["prompt"], "choice": "y"}
+            given = (await client.post(f"/api/runs/{run.id}/answer", json=answer)).json()
+            assert (given["result"], "look again" in given["why"]) == ("refused", True), given
+        assert not any("Noted" in line for line in tmux.run("capture-pane", "-p", "-t", "work:").decode().split("\n"))
+
+    with_api(go)
+    agents.end_all()
+
+
+def test_a_conversation_that_is_named_is_the_only_one_that_is_told(private_home: PrivateHome, tmux: TmuxServer) -> None:
+    agents = Simulants(private_home)
+    agent(tmux, agents)
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0", is_idle)
+        assert run.identity is not None
+        first = run.identity.conversation
+        async with unnoticed(api):
+            tmux.run("send-keys", "-t", "work:", "/new", "Enter")
+            deadline = asyncio.get_running_loop().time() + PATIENCE
+            while first in agents.running():
+                assert asyncio.get_running_loop().time() < deadline
+                await asyncio.sleep(0.02)
+            told = {"text": "for the first one", "conversation": first}
+            said = (await client.post(f"/api/runs/{run.id}/input", json=told)).json()
+            assert (said["result"], said["why"]) == ("refused", "it is not in that conversation any more; look again")
+        told["conversation"] = next(iter(agents.running()))
+        assert (await client.post(f"/api/runs/{run.id}/input", json=told)).json()["result"] == "delivered"
+
+    with_api(go)
+    agents.await_running(1, 2)
+    agents.end_all()
+
+
+def test_who_was_started_can_be_told_something_at_once(private_home: PrivateHome, tmux: TmuxServer) -> None:
+    """Also where the daemon has seen the pane long before the agent."""
+    agents = Simulants(private_home)
+    tmux.run("new-session", "-d", "-s", "other", "-n", "one")
+    gate = os.path.join(private_home.root, "gate")
+    os.mkfifo(gate)
+    words = ["sh", "-c", f"read -r _ <{gate}; {agents.path} --think 0.1; :"]
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        asked = {"name": "work", "cwd": private_home.home, "agent": "simulant", "argv": words}
+        starting = asyncio.ensure_future(client.post("/api/runs", json=asked))
+        run = await await_run(api.world.daemon, "work:0.0", lambda run: run.program is None)
+        async with unnoticed(api):
+            with open(gate, "w") as file:
+                file.write("now\n")
+            # It would not be long before it was answered, were nobody waited for.
+            await asyncio.wait([starting], timeout=1.5)
+        made = (await starting).json()
+        assert (made["result"], made["run"]) == ("ready", run.id), made
+        said = (await client.post(f"/api/runs/{run.id}/input", json={"text": "and now this"})).json()
+        assert said["result"] == "delivered", said
+
+    with_api(go)
+    agents.await_running(1, 2)
+    agents.end_all()
 
 
 def test_what_a_pane_shows_and_what_scrolled_away_can_be_read(tmux: TmuxServer) -> None:
@@ -258,7 +394,11 @@ def test_the_list_is_narrowed_and_read_page_by_page(tmux: TmuxServer) -> None:
             return [each["session"] for each in listed.json()["items"]]
 
         assert await sessions(session="beta") == ["beta"]
-        assert await sessions(q="GAMM cat") == ["gamma"]
+        async with asyncio.timeout(PATIENCE):
+            # A pane is there before its program is.
+            while (found := await sessions(q="GAMM cat")) != ["gamma"]:
+                assert found == []
+                await asyncio.sleep(0.02)
         assert await sessions(state="error") == []
         assert await sessions(reason=["permission", "done"]) == []
         assert await sessions(agent="nobody") == []

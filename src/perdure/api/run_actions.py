@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,8 +26,8 @@ from perdure.host.clock import pause
 from perdure.host.directories import is_directory
 from perdure.host.users import user_by_uid
 from perdure.live.alone import alone
-from perdure.live.deliver import Delivery, Result, deliver
-from perdure.live.launch import Readiness, agent_called, launch, request
+from perdure.live.deliver import Delivery, Recipient, Result, deliver
+from perdure.live.launch import Launched, Readiness, agent_called, launch, request
 from perdure.live.prompts import is_same, prompt_on
 from perdure.live.typed import Message, message
 from perdure.live.until import words_of
@@ -40,6 +41,9 @@ from perdure.tmux.sockets import canonical, socket_dir
 #: How wide a pane is of which that is not known, as far as keys on its screen go.
 _WIDTH = 80
 _LONGEST_WAIT = 600.0
+#: How often, and how many seconds apart, it is seen whether the daemon knows who was started.
+_LOOKS = 100
+_INTERVAL = 0.05
 
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=120)]
 
@@ -55,6 +59,8 @@ class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     enter: bool = True
     #: Even where it would answer a question, or be a shell's command.
     anyway: bool = False
+    #: Only if it is in this conversation still.
+    conversation: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
     #: How long to wait for a sign that it was heard, in seconds.
     timeout: Seconds = 10.0
 
@@ -140,7 +146,7 @@ async def tell(world: World, caller: Who, id: Id, data: JSONBody[Input]) -> Deli
     told = message(data.text, data.keys, enter=data.enter, anyway=data.anyway)
     at = world.now()
     with world.logs.auditing(caller, "send", run.id, text=told.text, keys=" ".join(told.keys)) as came:
-        delivery = await _deliver(world, run, told, data.timeout)
+        delivery = await _deliver(world, recipient_of(world, run, data.conversation), told, data.timeout)
         came["result"] = delivery.result.value
     if told.text and told.enter and delivery.result is not Result.REFUSED:
         await _note(world, caller, run, delivery, at)
@@ -167,7 +173,7 @@ async def answer(world: World, caller: Who, id: Id, data: JSONBody[Answer]) -> D
 
     told = message("", asked.keys_for(data.choice))
     with world.logs.auditing(caller, "answer", run.id, prompt=data.prompt, choice=data.choice) as came:
-        delivery = await _deliver(world, run, told, data.timeout, unless)
+        delivery = await _deliver(world, recipient_of(world, run), told, data.timeout, unless)
         came["result"] = delivery.result.value
     if changed:
         raise ScreenChanged
@@ -216,9 +222,7 @@ async def begin(world: World, caller: Who, data: JSONBody[NewRun]) -> Started:
             )
         )
         came |= {"result": launched.result.value, "session": launched.name, "pane": launched.pane}
-    run = next(
-        (each for each in world.runs(caller) if (each.server.socket, each.pane) == (socket, launched.pane)), None
-    )
+    run = await _as_started(world, caller, socket, launched)
     screen = tuple(without_keys(launched.screen, _WIDTH))
     facts = structs.asdict(structs.replace(launched, screen=screen))
     return Started(**facts, socket=socket, run=run.id if run is not None else None)
@@ -241,8 +245,7 @@ async def let_go(world: World, caller: Who, id: Id, mode: LetGo = Mode.DETACH, a
     return structs.replace(gone, result="killed" if was_there else "gone", snapshot=snapshot)
 
 
-async def _deliver(world: ApiWorld, run: Run, told: Message, timeout: float, unless: Any = None) -> Delivery:
-    to = recipient_of(world, run)
+async def _deliver(world: ApiWorld, to: Recipient, told: Message, timeout: float, unless: Any = None) -> Delivery:
     is_mine = to.spot.owner.uid == world.ground.me.uid
     known = roster(world.config.agents)
 
@@ -267,6 +270,22 @@ async def _note(world: ApiWorld, caller: Caller, run: Run, delivery: Delivery, a
     """Say that something was typed: what is typed is also seen, and the run is at work from now on."""
     told = protocol.MarkTold(socket=run.server.socket, pane=run.pane, result=delivery.result.value, at=at)
     await world.answers.answer(told, caller.uid)
+
+
+async def _as_started(world: ApiWorld, caller: Caller, socket: str, launched: Launched) -> Run | None:
+    """Return the run of what was started, None when the daemon has not seen its pane yet.
+
+    One that has seen the pane alone is given a moment to see the agent too: until then it would be told nothing, for
+    what is told to a shell is for no agent.
+    """
+    for _ in range(_LOOKS):
+        run = next(
+            (each for each in world.runs(caller) if (each.server.socket, each.pane) == (socket, launched.pane)), None
+        )
+        if run is None or launched.agent is None or run.program is not None or launched.result is Readiness.ENDED:
+            break
+        await asyncio.sleep(_INTERVAL)
+    return run
 
 
 def _delivered(run: Run, delivery: Delivery) -> Delivered:

@@ -32,7 +32,9 @@ EXIT_CODES = {Result.DELIVERED: 0, Result.UNCONFIRMED: 4, Result.REFUSED: 6}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.usage = "perdure send TARGET [TEXT] [--no-enter] [--key KEY …] [--timeout S] [--anyway] [-- TEXT]"
+    parser.usage = (
+        "perdure send TARGET [TEXT] [--no-enter] [--key KEY …] [--conversation ID] [--timeout S] [--anyway] [-- TEXT]"
+    )
     parser.add_argument("target", metavar="TARGET", help="a pane's id, SESSION[:WINDOW[.PANE]] or a run's id")
     parser.add_argument("text", nargs="?", metavar="TEXT", help="what to say; '-' reads standard input")
     add_server_arguments(parser)
@@ -44,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="KEY",
         help="press this key behind the text, in place of Enter (Enter, Escape, Up, C-c, y …)",
     )
+    parser.add_argument("--conversation", metavar="ID", help="only if it is in this conversation still")
     parser.add_argument(
         "--timeout", type=seconds, default=10.0, metavar="S", help="how long to wait for a sign that it was heard (10)"
     )
@@ -67,7 +70,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     told = _message(args)
     there, missed = look_around(setup, args)
     aimed = aim(setup, args.target, there, missed)
-    to = recipient(setup, aimed)
+    to = recipient(setup, aimed, args.conversation)
     mine = to.spot.owner.uid == setup.me.uid
     at = now()
     with alone(setup.state_dir, to.spot, args.timeout):
