@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from perdure.api import seats
 from perdure.api import socket as the_socket
 from perdure.api.binding import listen
 from perdure.api.caller import Scope
@@ -105,8 +106,10 @@ def test_everybody_is_told_and_who_does_not_read_is_marked_and_holds_nobody_up()
                 await each.say(op="subscribe")
                 await each.told("subscribed")
             reading = asyncio.get_running_loop().create_task(quick.until(last_number(quick, 7)))
-            for _ in range(10):
+            for turn in range(1, 11):
                 await happen(here, *range(100, 130), socket="x" * 3000)
+                # Whoever reads is given the time to.
+                await eventually(lambda many=turn * 30: len(numbered(quick)) >= many, "it is told")  # type: ignore[misc]
             await happen(here, 7)
             await reading
             assert len(numbered(quick)) == 301
@@ -182,7 +185,8 @@ def test_a_client_that_goes_leaves_nothing_behind(tmux: TmuxServer) -> None:
             talk.connection.transport.abort()
         await eventually(lambda: tmux.run("list-clients") == b"", "the client leaves")
         await eventually(lambda: tmux.show("#{window_width}", "a:") == "90", "it has its size again")
-        assert tmux.run("show-options", "-w", "-t", "a", "window-size") == b""
+        own = ("show-options", "-w", "-t", "a", "window-size")
+        await eventually(lambda: tmux.run(*own) == b"", "and no option of ours")
         await eventually(lambda: len(here.world.feed) == 0, "nobody follows")
 
     together(day)
@@ -265,6 +269,60 @@ def test_a_client_has_only_so_many_terminals(tmux: TmuxServer, monkeypatch: pyte
             await talk.told("screen", run=runs[0])
             await talk.say(op="open", run="r999999")
             await talk.told("error", run="r999999", code="NOT_FOUND")
+
+    together(day)
+
+
+def test_what_is_asked_of_a_terminal_is_answered_in_that_order_also_where_it_is_refused(
+    tmux: TmuxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing overtakes: not what is too much at once, nor what comes behind a close, or where nothing is open."""
+    monkeypatch.setattr(seats, "WAITING", 3)
+    tmux.run("new-session", "-d", "-s", "a", "-n", "w", "cat")
+
+    async def day(here: Here) -> None:
+        run = (await await_run(here.daemon, "a:0.0")).id
+        async with here.talk() as talk:
+            await talk.say(op="open", run=run)
+            await talk.told("screen", run=run)
+            ops: list[dict[str, object]] = [{"op": "input", "id": id, "text": "x"} for id in range(1, 21)]
+            ops[10:10] = [{"op": "close"}, {"op": "input", "id": 99, "text": "y"}, {"op": "open"}]
+            for op in ops:
+                await talk.connection.send(json.dumps({"run": run, **op}))
+            await talk.told("ack", id=20)
+            acks = [message for message in talk.heard if message["type"] == "ack"]
+            assert [message["id"] for message in acks] == [*range(1, 11), 99, *range(11, 21)]
+            assert acks[0]["result"] == "sent"
+            # It is a person who types too fast, and no reason to be let go of.
+            await talk.told("screen", run=run)
+            await talk.say(op="input", run=run, id=21, text="z")
+            await talk.told("ack", id=21, result="sent")
+
+    together(day)
+
+
+async def flood(talk: Talk, run: str) -> None:
+    """Ask without end, and hear what comes of it."""
+    for id in range(10_000):
+        await talk.say(op="open", run=run)
+        await talk.say(op="input", run=run, id=id, text="x")
+    await talk.told("nothing")
+
+
+def test_whoever_asks_for_far_too_much_at_once_is_let_go_of(tmux: TmuxServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seats, "WAITING", 2)
+    monkeypatch.setattr(seats, "REFUSED", 2)
+    tmux.run("new-session", "-d", "-s", "a", "-n", "w", "cat")
+
+    async def day(here: Here) -> None:
+        run = (await await_run(here.daemon, "a:0.0")).id
+        async with here.talk() as talk:
+            with pytest.raises(ConnectionClosed):
+                await flood(talk, run)
+        await eventually(lambda: tmux.run("list-clients") == b"", "nobody is left")
+        async with here.talk() as talk:
+            await talk.say(op="ping")
+            await talk.told("pong")
 
     together(day)
 

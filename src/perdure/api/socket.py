@@ -1,6 +1,6 @@
 """The WebSocket: what happens, and what terminals show, to one client; and what it types.
 
-One task reads, one tells events, two are there for each terminal: one shows, one types, in the order in which it was asked. A
+One task reads, one tells events, two are there for each terminal: one shows, one does what is asked, in that order. A
 client that does not read is waited for by its own tasks alone: events are let go of with a mark, terminals are shown anew.
 """
 
@@ -18,12 +18,12 @@ from litestar.exceptions import WebSocketException
 from perdure.api import socket_words as words
 from perdure.api.asking import World
 from perdure.api.caller import Caller
-from perdure.api.errors import ReadOnly, TooMany
-from perdure.api.seats import Seat
+from perdure.api.errors import TooMany
+from perdure.api.seats import Asked, Seat
 from perdure.api.socket_words import Close, Input, Open, Ping, ReleaseSize, Subscribe, TakeSize
 from perdure.api.world import ApiWorld
 from perdure.daemon import protocol
-from perdure.errors import NotFound, PerdureError, UsageError
+from perdure.errors import PerdureError, UsageError
 from perdure.live.whose import is_event_for
 from perdure.model.event import StoredEvent
 
@@ -103,54 +103,32 @@ class Client:
                 if self._following is not None:
                     self._following.cancel()
                 self._following = group.create_task(self._follow(asked.after))
-            case Open():
-                await self._open(asked.run, group)
-            case Input() | TakeSize() | ReleaseSize():
-                await self._pass_on(asked)
-            case Close():
-                seat = self._seats.pop(asked.run, None)
-                if seat is not None:
-                    seat.task.cancel()
+            case Open() | Input() | TakeSize() | ReleaseSize() | Close():
+                await self._pass_on(asked, group)
 
-    async def _open(self, id: str, group: asyncio.TaskGroup) -> None:
-        try:
-            run = await self.world.run(id, self.caller)
-        except PerdureError as error:
-            await self.say(words.error(error, run=id))
-            return
-        before = self._seats.pop(id, None)
-        if before is not None:
-            # Whoever asks again has lost what was shown.
-            before.task.cancel()
-        if len(self._seats) >= TERMINALS:
-            await self.say(words.error(TooMany(f"{TERMINALS} terminals are open already."), run=id))
-            return
-        seat = Seat(self.world, self.caller, run, self.say)
-        self._seats[id] = seat
-        seat.task = group.create_task(self._sit(seat))
+    async def _pass_on(self, asked: Asked, group: asyncio.TaskGroup) -> None:
+        """Have something done about a terminal, behind all that was asked about it before."""
+        seat = self._seats.get(asked.run)
+        if seat is None:
+            seat = Seat(self.world, self.caller, asked.run, self.say, group)
+        refusal = None
+        if (
+            isinstance(asked, Open)
+            and sum(each.is_wanted for each in self._seats.values() if each is not seat) >= TERMINALS
+        ):
+            refusal = TooMany(f"{TERMINALS} terminals are open already.")
+        if not seat.take(asked, refusal):
+            await self.say(words.error(TooMany("Far too much is asked for at once."), run=asked.run))
+            self._gone.set()
+        elif asked.run not in self._seats:
+            self._seats[asked.run] = seat
+            seat.task = group.create_task(self._sit(seat))
 
     async def _sit(self, seat: Seat) -> None:
         try:
             await seat.attend()
         finally:
-            if self._seats.get(seat.run.id) is seat:
-                del self._seats[seat.run.id]
-
-    async def _pass_on(self, asked: Input | TakeSize | ReleaseSize) -> None:
-        seat = self._seats.get(asked.run)
-        error: PerdureError | None = None
-        if not self.caller.may_write:
-            error = ReadOnly()
-        elif seat is None:
-            error = NotFound(f"The terminal of {asked.run} is not open.")
-        elif not seat.take(asked):
-            error = TooMany("Too much is asked for at once.")
-        if error is None:
-            return
-        if isinstance(asked, Input):
-            await self.say(words.said("ack", id=asked.id, run=asked.run, result="refused", why=error.message))
-        else:
-            await self.say(words.error(error, run=asked.run))
+            del self._seats[seat.id]
 
     async def _follow(self, after: int | None) -> None:
         """Tell what is stored behind a number, then what happens. Ends after `lagged`, and when the daemon does."""
