@@ -48,14 +48,21 @@ class Simulants:
         """Wait until so many agents are up and so much has been said."""
         wait_for(lambda: (len(self.running()), self.turns()) == (count, turns), f"{count} agents and {turns} turns")
 
+    def await_gone(self) -> None:
+        """Wait until nothing is left of any agent: one that ends says so before it has ended."""
+        wait_for(lambda: not self._living(), "the end of the agents")
+
     def end_all(self, since: int = 0) -> None:
         """End every agent that was started, a lingering one too, and wait until all are gone."""
+        for pid in self._living(since):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: not self._living(since), "the end of the agents")
+
+    def _living(self, since: int = 0) -> list[int]:
+        """The processes that were started as agents and have not ended."""
         started = {(each["pid"], each["started"]) for each in self.records()[since:] if each["event"] == "start"}
-        for pid, ticks in started:
-            if _ticks(pid) == ticks:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-        wait_for(lambda: not any(_ticks(pid) == ticks for pid, ticks in started), "the end of the agents")
+        return [pid for pid, ticks in started if _ticks(pid) == ticks]
 
 
 def starts(records: Iterable[Mapping[str, Any]]) -> dict[str, int]:

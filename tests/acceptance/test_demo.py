@@ -170,17 +170,20 @@ def test_on_a_terminal_it_takes_its_time(perdure: Perdure, place: str) -> None:
 def test_a_conversation_that_is_lost_is_said_and_fails(perdure: Perdure, place: str, private_home: PrivateHome) -> None:
     """An agent whose transcript goes between the crash and the restore does not come back, and that is no success."""
     with subprocess.Popen(
-        perdure.argv("demo", "--seconds", "12"),
+        perdure.argv("demo", "--seconds", "6"),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     ) as demo:
         assert demo.stdout is not None
         assert demo.stderr is not None
         for line in demo.stdout:
             if line.startswith("$ kill -9"):
                 break
+        # It takes its time now, but nobody knows how much: on a slow machine it is late already.
+        os.killpg(demo.pid, signal.SIGSTOP)
         (root,) = os.listdir(place)
         folder = os.path.join(place, root, "home", ".simulant", "conversations")
         for name in os.listdir(folder):
@@ -188,6 +191,7 @@ def test_a_conversation_that_is_lost_is_said_and_fails(perdure: Perdure, place: 
                 lost = "footer" in file.read()
             if lost:
                 os.unlink(os.path.join(folder, name))
+        os.killpg(demo.pid, signal.SIGCONT)
         rest, complaint = demo.stdout.read(), demo.stderr.read()
     assert demo.returncode == 1
     assert "4 of 5 agents" in rest

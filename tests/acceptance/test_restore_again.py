@@ -30,11 +30,9 @@ def simulants(private_home: PrivateHome) -> Iterator[Simulants]:
 
 def begin(simulants: Simulants, tmux: TmuxServer, session: str, *words: str) -> str:
     """Start an agent in a session of its own, say something to it, and return its conversation."""
-    before = set(simulants.running())
+    before, turns = set(simulants.running()), simulants.turns()
     tmux.run("new-session", "-d", "-s", session, simulants.path, "--think", "0.1", *words, f"words for {session}")
-    turns = simulants.turns()
-    wait_for(lambda: set(simulants.running()) > before, "the agent")
-    wait_for(lambda: simulants.turns() >= turns + 2 or simulants.turns() % 2 == 0, "its answer")
+    simulants.await_running(len(before) + 1, turns + 2)
     return (set(simulants.running()) - before).pop()
 
 
@@ -91,7 +89,7 @@ def test_opened_elsewhere_while_it_waits_for_its_turn(simulants: Simulants, perd
     wait_for(lambda: len(simulants.records()) > since, "the first start")
     tmux.run("new-session", "-d", "-s", "mine", simulants.path, "--resume", waits)
     wait_for(lambda: waits in simulants.running(), "the one a person opened")
-    out, _ = running.communicate(timeout=60)
+    out, _ = running.communicate(timeout=120)
     assert running.returncode == 0, out
     assert "is in use already" in out
     assert starts(simulants.records()[since:])[waits] == 1
@@ -282,7 +280,7 @@ def test_ctrl_c_says_how_to_go_on(simulants: Simulants, perdure: Perdure, tmux: 
     running = subprocess.Popen(perdure.argv("restore"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: len(simulants.records()) > since, "the start")
     running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=120)
     assert (running.returncode, err) == (130, "perdure: interrupted; `perdure restore` goes on from here.\n")
     assert restored(perdure)["steps"][0]["result"] == "verified"
     assert starts(simulants.records()[since:]) == {slow: 1}

@@ -120,7 +120,7 @@ def _is_there(pid: int) -> bool:
 @pytest.fixture
 def scene(private_home: PrivateHome, tmux: TmuxServer, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scene]:
     monkeypatch.setenv("PERDURE_STATE_DIR", private_home.state)  # put back afterwards, whatever a scene sets
-    configure(private_home, "[restore]\nverify_seconds = 15\n")
+    configure(private_home, "[restore]\nverify_seconds = 60\n")
     return lambda shell="/bin/bash": Scene(private_home, tmux, shell)
 
 
@@ -220,7 +220,7 @@ def test_an_agent_whose_shell_becomes_something_else_has_failed(
     ran = here.boot()
     assert (ran.code, step(ran)["result"]) == (4, "failed"), ran
     assert "did not start in time" in step(ran)["why"]
-    assert here.foreground()[0] == ["/bin/sh", "-i"]
+    wait_for(lambda: here.foreground()[0] == ["/bin/sh", "-i"], "what it has become")
     assert len(history(perdure)) == 1
 
 
@@ -252,7 +252,7 @@ def watching_command_lines(secret: str) -> Iterator[list[bytes]]:
 def test_a_secret_comes_back_only_where_it_was_asked_for_and_is_seen_by_nobody(
     scene: Callable[..., Scene], perdure: Perdure, private_home: PrivateHome
 ) -> None:
-    configure_secrets = '[restore]\nenvironment = ["SIM_TOKEN"]\nverify_seconds = 15\n'
+    configure_secrets = '[restore]\nenvironment = ["SIM_TOKEN"]\nverify_seconds = 60\n'
     here = scene()
     configure(private_home, configure_secrets)
     # Not among the words of a process here either: they are the test's, and would be found.

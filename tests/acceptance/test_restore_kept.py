@@ -14,6 +14,7 @@ import pytest
 from tests.acceptance.kit import only_json, save, topology, wait_for
 from tests.acceptance.restoring import by_target, restored
 from tests.acceptance.simulants import Simulants
+from tests.at_rest import Rest
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer
@@ -145,7 +146,7 @@ def test_it_is_up_to_whoever_resumed_it_by_hand(scene: Scene, perdure: Perdure) 
     wait_for(lambda: scene.agents.turns() == 4, "its answer")
     assert scene.saved() == (scene.id, "registry", True)
     scene.type("/quit", "Enter")
-    wait_for(lambda: not scene.agents.running(), "its end")
+    scene.agents.await_gone()
     assert scene.saved() is None
     assert scene.saved() is None
     scene.crash()
@@ -200,6 +201,9 @@ def test_one_that_somebody_did_not_want_is_not_kept(scene: Scene, perdure: Perdu
     command = perdure.argv("restore", "--max-parallel", "1", "--json")
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     wait_for(lambda: len(scene.agents.records()) > since, "the first start")
+    # Its pane is made by now; whoever interrupts before it waits only ends it.
+    pid = int(scene.tmux.show("#{pane_pid}", "=work:"))
+    wait_for(Rest(lambda: [pid]), "a pane that waits for its turn")
     scene.type("C-c")
     wait_for(lambda: b"was not started" in scene.tmux.run("capture-pane", "-p", "-t", "=work:"), "a shell")
     assert running.wait() == 4

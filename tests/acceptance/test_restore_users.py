@@ -26,7 +26,7 @@ CANARIES = {"ROOTS_OWN": CANARY, "XDG_RUNTIME_DIR": f"/run/{CANARY}", "BASH_ENV"
 @pytest.fixture
 def machine(private_home: PrivateHome) -> Machine:
     # The real machine's roster is nobody's business here.
-    configure(private_home, f"roster = '{private_home.root}/no-roster'\n[restore]\nverify_seconds = 10\n")
+    configure(private_home, f"roster = '{private_home.root}/no-roster'\n[restore]\nverify_seconds = 60\n")
     return Machine(private_home)
 
 

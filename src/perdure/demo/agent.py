@@ -304,8 +304,9 @@ class Agent:
         if options.session and self._home.has(options.session):
             self._terminal.print(f"There is a conversation with id {options.session} already")
             raise Ended(1, "taken")
-        self._home.register(self.conversation)
+        # In this order: whoever finds it in the registry may let the next one start, which then notes that.
         self._home.note("ready", self.conversation)
+        self._home.register(self.conversation)
 
     def _greet(self) -> None:
         self._terminal.print(f"◈ {NAME} {VERSION} · model {self._options.model}")
