@@ -108,8 +108,10 @@ def test_whoever_does_not_come_to_the_point_is_let_go_of(said: bytes, monkeypatc
         async with served_here() as (host, port, _):
             reader, writer = await asyncio.open_connection(host, port)
             writer.write(said)
-            async with asyncio.timeout(PATIENCE):
-                await reader.read()
+            # Where the machine was slow, what is said comes too late already.
+            with suppress(ConnectionError):
+                async with asyncio.timeout(PATIENCE):
+                    await reader.read()
             writer.close()
 
     asyncio.run(go())
@@ -194,13 +196,13 @@ def test_strangers_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_who_has_said_it_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "SAID_WITHIN", 0.2)
+    monkeypatch.setattr(connection, "SAID_WITHIN", 1.0)
 
     async def go() -> None:
         async with served_here() as (host, port, ticket):
             address, origin = f"ws://{host}:{port}/api/socket?ticket={ticket}", f"http://{host}:{port}"
             async with connect(address, additional_headers={"origin": origin}, proxy=None) as opened:
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(1.3)
                 await opened.send('{"op":"ping"}')
                 assert "pong" in str(await opened.recv())
 

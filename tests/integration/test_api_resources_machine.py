@@ -97,7 +97,11 @@ def test_conversations_and_where_they_live(private_home: PrivateHome, tmux: Tmux
                     "work:0.0",
                     lambda run: run.identity is not None and run.identity.conversation == id,
                 )
-                (row,) = (await client.get("/api/conversations")).json()["items"]
+                async with asyncio.timeout(PATIENCE):
+                    # It is known before it is saved.
+                    while not (rows := (await client.get("/api/conversations")).json()["items"]) or not rows[0]["kept"]:
+                        await asyncio.sleep(0.02)
+                (row,) = rows
                 assert (row["conversation"], row["certain"], row["runs"]) == (id, True, [run.id])
                 assert (row["now"]["run"], row["now"]["target"]) == (run.id, "work:0.0")
                 assert row["kept"]["pane_id"] == run.pane
@@ -122,8 +126,11 @@ def test_conversations_and_where_they_live(private_home: PrivateHome, tmux: Tmux
                 async with asyncio.timeout(PATIENCE):
                     while (await client.get("/api/conversations", params={"live": "false"})).json()["items"] == []:
                         await asyncio.sleep(0.02)
-                (host,) = (await client.get("/api/hosts")).json()["items"]
-                assert host["users"][0]["servers"][0]["alive"] is False
+                async with asyncio.timeout(PATIENCE):
+                    while (host := (await client.get("/api/hosts")).json()["items"][0])["users"][0]["servers"][0][
+                        "alive"
+                    ]:
+                        await asyncio.sleep(0.02)
                 assert host["users"][0]["servers"][0]["snapshot"] is not None
 
         asyncio.run(go())

@@ -116,7 +116,8 @@ def problems(
     def ask(case: ACase) -> None:
         change(case)
         tame(case)
-        answer = case.call(base_url=str(client.base_url), headers={"authorization": client.headers["authorization"]})
+        bearer = {"authorization": client.headers["authorization"]}
+        answer = case.call(base_url=str(client.base_url), headers=bearer, timeout=60)
         checks = list(DOCUMENTED)
         if (operation.label, answer.status_code) != NOT_IN_TIME:
             checks.append(not_a_server_error)

@@ -185,6 +185,7 @@ def test_a_browser_is_opened_where_somebody_can_see_it(perdure: Perdure, private
     with serving(perdure, private_home.state) as api:
         said = perdure.ok("open", env=env).out
         assert (api.url in said, "once=" in said) == (True, False)
+        wait_for(lambda: read(opened).endswith("\n"), "the address")
         with api.client("") as client:
             assert client.get(read(opened).strip()).status_code == 303
         alone = perdure("open")
@@ -192,6 +193,8 @@ def test_a_browser_is_opened_where_somebody_can_see_it(perdure: Perdure, private
 
 
 def read(path: str) -> str:
+    if not os.path.exists(path):
+        return ""
     with open(path, encoding="utf-8") as file:
         return file.read()
 

@@ -138,12 +138,12 @@ def test_an_adapter_that_breaks_costs_only_itself(
             await await_run(daemon, "base:0.0", _is("idle"))
             _type(tmux, "base", "sleep 1000")
             await await_run(daemon, "base:0.0", _is("busy"))
-            while not simulants.running() or simulants.turns() < 2 or not calls:
-                await asyncio.sleep(0.02)
+            async with asyncio.timeout(PATIENCE):
+                while not simulants.running() or simulants.turns() < 2 or not calls:
+                    await asyncio.sleep(0.02)
             _session(tmux, "more")
             await await_run(daemon, "more:0.0", _is("idle"))
-            run = await await_run(daemon, "work:0.0")
-            assert run.health is Health.HEALTHY
+            await await_run(daemon, "work:0.0", lambda run: run.health is Health.HEALTHY)
 
     asyncio.run(goes_on())
     failed = [
@@ -264,16 +264,19 @@ def test_nothing_is_watched_any_more_for_runs_that_are_gone(tmux: TmuxServer, pr
     async def come_and_go() -> None:
         async with watching_here() as daemon:
             await await_run(daemon, "base:0.0", _is("idle"))
-            counts = []
-            for _ in range(3):
+            first = 0
+            for turn in range(3):
                 _session(tmux, "work")
                 _type(tmux, "work", f"{simulants.path} hello")
                 await await_run(daemon, "work:0.0", _is("attention(done)", "idle"))
                 tmux.run("kill-session", "-t", "work")
                 while len(await runs_of(daemon)) > 1:
                     await asyncio.sleep(0.02)
-                await asyncio.sleep(0.3)
-                counts.append(watches(daemon))
-            assert counts[-1] <= counts[0]
+                if turn == 0:
+                    await asyncio.sleep(0.3)
+                    first = watches(daemon)
+            async with asyncio.timeout(PATIENCE):
+                while watches(daemon) > first:
+                    await asyncio.sleep(0.02)
 
     asyncio.run(come_and_go())
