@@ -13,6 +13,7 @@ from perdure.cli.chats import VERBS
 from perdure.model.chat import Chat, CloseReason, Source
 from tests.acceptance.gateway import ANN, Gateway
 from tests.acceptance.kit import Fields, configure, has_fields, only_json, sentence
+from tests.acceptance.watching import watching
 from tests.conftest import PrivateHome
 from tests.contract.store.chats import a_source, a_turn
 from tests.perdure_cli import Perdure
@@ -372,7 +373,7 @@ def test_prune_deletes_what_is_old_and_says_so_first(perdure: Perdure, gateway: 
     dry = only_json(perdure.ok("chats", "prune", "--older-than", "12w", "--dry-run", "--json"))
     assert dry["dry_run"] is True
     assert [row["id"] for row in dry["forgotten"]] == [old]
-    assert dry["kept"] == {"owed": [owed], "continued": [shortened], "changed": []}
+    assert dry["kept"] == {"owed": [owed], "busy": [], "continued": [shortened], "changed": []}
     assert "would delete 1 chat with 1 turn" in perdure.ok("chats", "prune", "--dry-run").out
     assert only_json(perdure.ok("chats", "prune", "--older-than", "300", "--json"))["forgotten"] == []
     assert only_json(perdure.ok("chats", "prune", "--platform", "slack", "--json"))["forgotten"] == []
@@ -386,6 +387,41 @@ def test_prune_deletes_what_is_old_and_says_so_first(perdure: Perdure, gateway: 
     assert shown["lineage"] == [{"id": old, "kinship": "successor", "title": None, "kept": False}]
     assert "not kept any more" in perdure.ok("chats", "show", current).out
     assert only_json(perdure.ok("check", "--json"))["ok"]
+    # Where no gateway hands anything on, nothing waits for it.
+    assert only_json(perdure.ok("chats", "prune", "--owed", "--json"))["forgotten"][0]["id"] == owed
+
+
+def test_prune_leaves_what_jobs_were_begun_in(perdure: Perdure, gateway: Gateway) -> None:
+    gateway.clock.later(days=-200)
+    busy = gateway.open(ANN, "run it")
+    key = gateway(lambda chats: chats.store.get_chat(busy).key)
+    gateway.open(ANN, force_new=True)
+    job = only_json(perdure.ok("jobs", "run", "--owner", key, "--json", "--", "sleep", "600"))["job"]
+    try:
+        for args in (["--dry-run"], []):
+            answer = only_json(perdure.ok("chats", "prune", *args, "--json"))
+            assert (answer["forgotten"], answer["kept"]["busy"]) == ([], [busy])
+        assert "jobs of the conversation are running" in perdure.ok("chats", "prune").out
+    finally:
+        perdure("jobs", "kill", job)
+    assert [row["id"] for row in only_json(perdure.ok("chats", "prune", "--json"))["forgotten"]] == [busy]
+
+
+def test_chats_that_were_kept_long_enough_go_while_the_daemon_watches_and_only_then(
+    perdure: Perdure, gateway: Gateway, private_home: PrivateHome
+) -> None:
+    gateway.clock.later(days=-10)
+    old = gateway.open(ANN, "long ago")
+    current = gateway.open(ANN, force_new=True)
+    mirror = os.path.join(private_home.home, "mirror")
+    configure(private_home, f"[chats]\nlegacy_dir = '{mirror}'\n")
+    perdure.ok("chats", "mirror")
+    assert os.path.exists(f"{mirror}/{old}.jsonl")
+    configure(private_home, f"[chats]\nkeep_days = 7\nlegacy_dir = '{mirror}'\n")
+    assert set(listed(perdure, "--all")) == {old, current}
+    with watching(perdure, "--no-api") as watcher:
+        watcher.wait_for(lambda: listed(perdure, "--all") == [current], "the old one to be gone")
+        watcher.wait_for(lambda: not os.path.exists(f"{mirror}/{old}.jsonl"), "its mirror to be gone")
 
 
 def _closed_by_itself(chat: Chat) -> Chat:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perdure.chats.retention import EVERY, tidy
 from perdure.chats.service import Chats
 from perdure.model.chat import Chat, CloseReason
 from perdure.ports import Leases
@@ -30,6 +31,8 @@ class Expired(Struct, frozen=True, kw_only=True):
     held_by: str | None = None
     #: Those that had all their tries, are stale, and were never handed on: somebody has to look at them.
     given_up: tuple[str, ...] = ()
+    #: Those that were closed so long ago that they were not kept any longer, where `keep_days` says how long.
+    pruned: tuple[str, ...] = ()
 
 
 class Expiry:
@@ -40,6 +43,7 @@ class Expiry:
         self._store = chats.store
         self._leases = leases
         self._holder = holder
+        self._tidied_at: datetime | None = None
 
     def due(self, now: datetime) -> tuple[Chat, ...]:
         """Return the chats that are stale, or were closed for it, and are still to be handed on; the oldest first."""
@@ -50,7 +54,8 @@ class Expiry:
 
         One that `flush` raises for costs only itself: it is noted, never counted as done, and tried again in later
         rounds, three times in all; so is one during which the process dies. A chat in which nothing was said is closed
-        without asking. One that was used in the meantime stays open, and is neither flushed nor failed.
+        without asking. One that was used in the meantime stays open, and is neither flushed nor failed. Once an hour, chats
+        go that were closed longer ago than they are to be kept.
         """
         now = self._chats.now()
         for chat in self._store.list_chats(is_open=True, since=now):
@@ -62,9 +67,17 @@ class Expiry:
                 return self._expired(done, held_by=other)
             if self._begin(chat):
                 done[chat.id] = self._flush(chat, flush)
+        pruned = self._tidy(now)
         if self._leases is not None:
             self._leases.drop_lease(_LEASE, self._holder)
-        return self._expired(done)
+        return replace(self._expired(done), pruned=pruned)
+
+    def _tidy(self, now: datetime) -> tuple[str, ...]:
+        if self._tidied_at is not None and now - self._tidied_at < EVERY:
+            return ()
+        tidied = tidy(self._chats)
+        self._tidied_at = None if tidied.is_more else now
+        return tuple(chat.id for chat in tidied.gone)
 
     def _stale(self, now: datetime) -> list[Chat]:
         """Those that are stale, or were closed for it, and were not handed on; the oldest first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -19,6 +19,8 @@ class Choice(Struct, frozen=True, kw_only=True):
     doomed: tuple[Chat, ...] = ()
     #: Kept: what was said in them was not handed on yet.
     owed: tuple[Chat, ...] = ()
+    #: Kept: jobs of their conversation are running.
+    busy: tuple[Chat, ...] = ()
     #: Kept: the beginning of a conversation that goes on in a chat that is kept.
     continued: tuple[Chat, ...] = ()
 
@@ -31,22 +33,34 @@ class Pruned(Struct, frozen=True, kw_only=True):
     kept: tuple[Chat, ...] = ()
 
 
-def choose(chats: Iterable[Chat], before: datetime, *, platform: str | None = None) -> Choice:
+def choose(
+    chats: Iterable[Chat],
+    before: datetime,
+    *,
+    platform: str | None = None,
+    owed: bool = False,
+    is_busy: Callable[[str], bool] = lambda key: False,
+) -> Choice:
     """Return which of all chats to let go of: the closed ones that were neither used nor closed since then.
 
-    Never one with words that are still to be handed on, nor one that is continued by a chat that is kept: that is the
-    same conversation, and what was said before it was made shorter stands nowhere else. A chat that only came after one
-    that goes, or began as a copy of it, is whole without it, and goes on naming it. With `platform` only chats there go.
+    Never one with words that are still to be handed on, unless these are `owed` to nobody; nor one of a key with jobs
+    that run; nor one that is continued by a chat that is kept: that is the same conversation, and what was said before it
+    was made shorter stands nowhere else. A chat that only came after one that goes, or began as a copy of it, is whole
+    without it, and goes on naming it. With `platform` only chats there go.
     """
     there = {chat.id: chat for chat in chats}
     old = {id for id, chat in there.items() if _is_old(chat, before) and platform in (None, chat.source.platform)}
-    owed = {id for id in old if there[id].is_owed and there[id].turns}
-    needed = _continued_by(there, there.keys() - (old - owed))
-    doomed = [there[id] for id in old - owed - needed]
+    unpaid = {id for id in old if not owed and there[id].is_owed and there[id].turns}
+    busy_keys = {key for key in {there[id].key for id in old - unpaid} if is_busy(key)}
+    busy = {id for id in old - unpaid if there[id].key in busy_keys}
+    kept = unpaid | busy
+    needed = _continued_by(there, there.keys() - (old - kept))
+    doomed = [there[id] for id in old - kept - needed]
     return Choice(
         doomed=tuple(sorted(doomed, key=lambda chat: (-len(_chain(there, chat)), chat.touched_at, chat.id))),
-        owed=_oldest_first(there[id] for id in owed),
-        continued=_oldest_first(there[id] for id in needed & old - owed),
+        owed=_oldest_first(there[id] for id in unpaid),
+        busy=_oldest_first(there[id] for id in busy),
+        continued=_oldest_first(there[id] for id in needed & old - kept),
     )
 
 

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from perdure.chats.pruning import Choice, Pruned, choose, prune
+from perdure.chats.retention import busy_by
 from perdure.chats.shown import chat_row
 from perdure.cli._setup import Setup, with_setup
 from perdure.cli.chats_mirror import follow_in_mirror
 from perdure.cli.chats_setup import add_platform_argument, platform_of, print_chats
+from perdure.cli.jobs_setup import jobs_of
 from perdure.cli.render import counted, local, print_json
 from perdure.cli.spans import span_argument
 from perdure.errors import UsageError
@@ -27,6 +29,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="neither used nor closed for so many days, or 30d, 12w, 36h; prune_days of [chats] without it",
     )
     add_platform_argument(parser)
+    parser.add_argument(
+        "--owed",
+        action="store_true",
+        help="also those that ended by themselves and were never handed on, for gateways that do not do that",
+    )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be let go of")
 
 
@@ -34,13 +41,19 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     at = now()
     before = at - (args.older_than or _configured(setup))
     store = (setup.readable if args.dry_run else setup.store).chats
-    chosen = choose(store.list_chats(), before, platform=platform_of(setup, args))
+    chosen = choose(
+        store.list_chats(),
+        before,
+        platform=platform_of(setup, args),
+        owed=args.owed or not setup.config.chats.keep_owed,
+        is_busy=busy_by(jobs_of(setup, only_look=args.dry_run).has_running),
+    )
     done = Pruned() if args.dry_run else prune(store, chosen.doomed, before, at)
     if done.gone:
         follow_in_mirror(setup, everything=True)
     gone = chosen.doomed if args.dry_run else done.gone
     if args.json:
-        kept = {"owed": chosen.owed, "continued": chosen.continued, "changed": done.kept}
+        kept = {"owed": chosen.owed, "busy": chosen.busy, "continued": chosen.continued, "changed": done.kept}
         print_json(
             {
                 "dry_run": args.dry_run,
@@ -77,7 +90,8 @@ def _summary(gone: Sequence[Chat], chosen: Choice, done: Pruned, when: str, *, i
         else [f"No chat closed {when} is to go."]
     )
     reasons = (
-        (chosen.owed, "what was said there is still to be handed on"),
+        (chosen.owed, "what was said there is still to be handed on (with --owed they go, too)"),
+        (chosen.busy, "jobs of the conversation are running"),
         (chosen.continued, "the conversation goes on in a chat that is kept"),
         (done.kept, "used or continued in the meantime, or damaged"),
     )

@@ -173,6 +173,19 @@ def open_world(all_users: bool) -> World:
     return _world(Setup(), all_users)
 
 
+def _tidy_chats(setup: Setup) -> bool:
+    # Only where chats do not stay for good.
+    from perdure.chats.retention import tidy
+    from perdure.cli.chats_mirror import follow_in_mirror
+    from perdure.cli.chats_setup import chats_of
+
+    done = tidy(chats_of(setup))
+    if done.gone:
+        log.info("let go of %d chats that were kept long enough", len(done.gone))
+        follow_in_mirror(setup, everything=True)
+    return done.is_more
+
+
 def _world(setup: Setup, all_users: bool) -> World:
     def users() -> Sequence[User]:
         return setup.everyone() if all_users else [setup.me]
@@ -209,6 +222,7 @@ def _world(setup: Setup, all_users: bool) -> World:
         socket_dirs=socket_dirs,
         spools=spools,
         keep=partial(keep, setup, say=log.info),
+        tidy_chats=partial(_tidy_chats, setup),
         restore_words=lambda socket: (sys.executable, "-m", "perdure", "restore", "--json", "--socket", socket),
         environ=dict(os.environ),
         reload=reload,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from perdure.daemon.chat_upkeep import ChatUpkeep
 from perdure.daemon.current import Current
 from perdure.daemon.deaths import Deaths
 from perdure.daemon.glances import Glances
@@ -58,6 +59,7 @@ class Rounds:
         self._looking = Looking(self._keeping, self.supervisor, self._deaths, self._glances, self._tenants, self.record)
         self._thinking = Thinking(world, self.supervisor, lambda id: self._glances.lines.get(id, ()))
         self._jobs = JobWatch(self._keeping)
+        self._chats = ChatUpkeep(self._keeping)
         self._paths: dict[Key, str] | None = None
         self._programs = Programs()
         self._everything_at = 0.0
@@ -121,6 +123,7 @@ class Rounds:
         self.supervisor.tick(self.world.now())
         self._think(at)
         self._jobs.look(at)
+        self._chats.look(at)
         return self._finished(at)
 
     def end(self) -> None:
@@ -357,7 +360,7 @@ class Rounds:
         self.supervisor.forget(self.world.now() - timedelta(days=self.world.config.retention.runs_days))
 
     def _next_at(self, at: float) -> float:
-        times = [self._everything_at, self._sockets_at, self._keeping.next(), self._jobs.next()]
+        times = [self._everything_at, self._sockets_at, self._keeping.next(), self._jobs.next(), self._chats.next()]
         for known in self._servers.values():
             times += [each for each in (known.next_look(), known.next_outline()) if each is not None]
         times += [each for each in (self._glances.next(), self._thinking.next()) if each is not None]

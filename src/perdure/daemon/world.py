@@ -41,6 +41,8 @@ class World(Struct, frozen=True, kw_only=True):
     spools: Callable[[], Sequence[str]]
     #: Saves what was looked at, prunes what is old, and says what came of it.
     keep: Callable[[Sequence[Looked | Missed], datetime], list[SaveResult]]
+    #: Lets go of some of the closed chats that were kept long enough, and says whether there are more of them.
+    tidy_chats: Callable[[], bool]
     #: The words that restore one server in a process of its own, and what that finds in its environment.
     restore_words: Callable[[str], Sequence[str]]
     environ: Mapping[str, str]

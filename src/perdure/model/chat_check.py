@@ -57,6 +57,8 @@ def mistakes_in_chats(chats: ChatsConfig) -> Iterator[str]:
         yield from (f"reset_by_platform.{_named(platform)}.{each}" for each in mistakes_in_policy(policy, platforms))
     if not 0 <= chats.prune_days <= _CENTURY:
         yield "prune_days must be from 0 to 100 years"
+    if not 0 <= chats.keep_days <= _CENTURY:
+        yield "keep_days must be from 0 to 100 years"
 
 
 def _mistakes_in_keys(keys: ChatKeysConfig) -> Iterator[str]:

@@ -156,6 +156,10 @@ class ChatsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     reset_by_platform: Mapping[str, ResetPolicy] = {}
     #: How long ago a chat was used and closed when pruning lets go of it; 0: it has to be said.
     prune_days: int = 90
+    #: How long ago it was used and closed when a chat goes by itself; 0: never, previous chats are kept for good.
+    keep_days: int = 0
+    #: Whether one that ended by itself stays until what was said in it was handed on, however long ago.
+    keep_owed: bool = True
     #: Where sessions.json and its JSONL files are written for older programs; nowhere when empty.
     legacy_dir: str = ""
 

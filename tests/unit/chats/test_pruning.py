@@ -51,6 +51,24 @@ def test_words_that_are_owed_are_kept_and_where_nothing_was_said_nothing_is_owed
     assert sorted(ids(choice.doomed)) == ["handed on", "silent"]
 
 
+def test_what_is_owed_goes_where_nobody_hands_anything_on() -> None:
+    owed = closed("owed", close_reason=CloseReason.IDLE)
+    tried = closed("tried", close_reason=CloseReason.IDLE, flush_failures=3)
+    choice = choose([owed, tried], NOON, owed=True)
+    assert (sorted(ids(choice.doomed)), choice.owed) == (["owed", "tried"], ())
+
+
+def test_what_has_jobs_running_is_kept_with_all_it_continues() -> None:
+    chats = [
+        closed("1"),
+        continuing("2", "1", key="busy"),
+        closed("3"),
+        closed("busy but open", closed_at=None, key="busy"),
+    ]
+    choice = choose(chats, NOON, is_busy=lambda key: key == "busy")
+    assert (ids(choice.doomed), ids(choice.busy), ids(choice.continued)) == (["3"], ["2"], ["1"])
+
+
 def test_the_beginning_of_a_conversation_that_goes_on_is_kept() -> None:
     open_tip = a_chat("3", follows="2", kinship=Kinship.CONTINUATION)
     choice = choose([closed("1"), continuing("2", "1"), open_tip], NOON)

@@ -93,6 +93,7 @@ def _world(disk: Disk) -> World:
         socket_dirs=nothing,
         spools=nothing,
         keep=nothing,
+        tidy_chats=nothing,
         restore_words=nothing,
         environ={},
         reload=nothing,

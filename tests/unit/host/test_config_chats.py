@@ -30,6 +30,8 @@ def test_everything_that_may_be_set() -> None:
         zone = "Europe/Berlin"
         platforms = ["zulip"]
         prune_days = 30
+        keep_days = 365
+        keep_owed = false
         legacy_dir = "~/sessions"
         [chats.keys]
         rules = "whatsapp-by-chat"
@@ -56,6 +58,8 @@ def test_everything_that_may_be_set() -> None:
         zone="Europe/Berlin",
         platforms=("zulip",),
         prune_days=30,
+        keep_days=365,
+        keep_owed=False,
         legacy_dir="/home/dev/sessions",
         keys=ChatKeysConfig(
             rules=KeyRules.WHATSAPP_BY_CHAT,
@@ -129,6 +133,8 @@ def test_every_policy_has_the_fields_there_are(table: str, field: str, expected:
         ("[chats]\nkyes = 5", "there is no field 'kyes'"),
         ("[chats]\nzone = 'Mars/Olympus'", "there is no time zone 'Mars/Olympus'"),
         ("[chats]\nprune_days = -1", "chats.prune_days must be from 0 to 100 years"),
+        ("[chats]\nkeep_days = -1", "chats.keep_days must be from 0 to 100 years"),
+        ("[chats]\nkeep_days = 36526", "chats.keep_days must be from 0 to 100 years"),
         ("[chats]\nplatforms = ['Zulip']", "chats.platforms has 'Zulip', which cannot be the name"),
         ("[chats]\nplatforms = ['origin']", "chats.platforms has 'origin'"),
         ("[chats]\nplatforms = 'zulip'", "platforms must be a list, not a text"),
