@@ -66,20 +66,23 @@ def crowd(
 
 
 @pytest.mark.parametrize("crowd", [CROWD], indirect=True)
-def test_a_crowd_comes_back_a_few_at_a_time_and_waits_for_memory(
-    crowd: Crowd, perdure: Perdure, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_crowd_comes_back_a_few_at_a_time(crowd: Crowd, perdure: Perdure) -> None:
     answer = restored(perdure, "--max-parallel", str(CAP))
 
     assert answer["summary"]["verified"] == CROWD, answer["summary"]
     records = crowd.agents.records()[crowd.began :]
     assert starts(records) == dict.fromkeys(crowd.newest, 1)
     assert most_at_once(records) <= CAP
-    # Which of those that may be starting at the same time is the faster one is nobody's order.
+    # Which of those that may be starting at the same time is the faster one is nobody's order; one may be overtaken by
+    # those that come after them, too, before it has said that it starts.
     ranks = [crowd.newest.index(conversation) for conversation in crowd.started()]
-    assert [(place, rank) for place, rank in enumerate(ranks) if abs(place - rank) >= CAP] == []
+    assert [(place, rank) for place, rank in enumerate(ranks) if abs(place - rank) >= 3 * CAP] == []
 
-    crowd.end()
+
+@pytest.mark.parametrize("crowd", [20], indirect=True)
+def test_a_crowd_waits_for_memory(
+    crowd: Crowd, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     seen: list[int] = []
 
     def pressure() -> float:
@@ -104,14 +107,14 @@ def conversations(perdure: Perdure, id: str) -> set[str]:
     return {identity["conversation"] for identity in identities if identity is not None}
 
 
-@pytest.mark.parametrize("crowd", [12], indirect=True)
+@pytest.mark.parametrize("crowd", [8], indirect=True)
 def test_no_snapshot_taken_during_a_restore_forgets_anybody(crowd: Crowd, perdure: Perdure) -> None:
     """Nor does any remember what the restore itself put there."""
     before = {line["id"] for line in history(perdure)}
     process = subprocess.Popen(perdure.argv("restore", "--max-parallel", "1"), stdout=subprocess.DEVNULL)
     saved = 0
     while process.poll() is None:
-        saved += any(line["panes"] == 12 for line in only_json(perdure("save", "--json"))["servers"])
+        saved += any(line["panes"] == 8 for line in only_json(perdure("save", "--json"))["servers"])
     assert process.returncode == 0
     assert saved > 1, "the restore was over before anything could be saved"
 
