@@ -18,6 +18,7 @@ from perdure.ports import HostView
 from perdure.snapshots.ask import ask
 from perdure.snapshots.capture import Memory
 from perdure.snapshots.look import Looked, Surroundings, look
+from tests.at_rest import rest_of
 from tests.tmux_server import PATIENCE, TmuxServer
 
 
@@ -106,6 +107,11 @@ def wait_until(happened: Callable[[], bool], what: str) -> None:
     while not happened():
         assert time.monotonic() < deadline, f"it never happened: {what}"
         time.sleep(0.02)
+
+
+def until_at_rest(tmux: TmuxServer) -> None:
+    """Wait until every pane runs its program and all of them wait. What tmux calls a pane does not tell that."""
+    wait_until(rest_of(tmux), "programs that wait")
 
 
 def kill_and_wait(pid: int) -> None:

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from perdure.model.text import decode, encode
-from tests.integration.looking import see, wait_until
+from tests.integration.looking import see, until_at_rest, wait_until
 from tests.tmux_server import TmuxServer
 
 ODD = [
@@ -83,10 +83,6 @@ def test_each_odd_name_of_a_new_session(tmux: TmuxServer, text: str) -> None:
         assert seen.topology.windows[0].name == says(tmux, "#{window_name}", "@0")
 
 
-def is_sleeping(tmux: TmuxServer, pane: str) -> bool:
-    return says(tmux, "#{pane_current_command}", pane) == "sleep"
-
-
 DIRECTORIES = [
     b"plain",
     b"tab\there",
@@ -115,7 +111,7 @@ def test_every_directory(tmux: TmuxServer, tmp_path: object) -> None:
         # Not with -c: that is a format, and would be expanded.
         start = ("new-window", "-d", "-P", "-F", "#{pane_id}", "-e", b"WHERE=" + path, 'cd "$WHERE"; exec sleep 1000')
         made[tmux.run(*start).decode().strip()] = path
-    wait_until(lambda: all(is_sleeping(tmux, id) for id in made), "every pane is where it should be")
+    until_at_rest(tmux)
     seen = see(tmux)
     for id, path in made.items():
         assert seen.pane(id).cwd == says(tmux, "#{pane_current_path}", id)
@@ -127,7 +123,7 @@ def test_a_directory_that_is_gone(tmux: TmuxServer, tmp_path: object) -> None:
     gone = os.path.join(str(tmp_path), "gone")
     os.mkdir(gone)
     tmux.run("new-session", "-d", "-s", "a", "-c", gone, "exec sleep 1000")
-    wait_until(lambda: is_sleeping(tmux, "%0"), "the pane is in its directory")
+    until_at_rest(tmux)
     os.rmdir(gone)
     seen = see(tmux)
     # The kernel's mark is not part of the name, and tmux passes it on.
@@ -140,13 +136,13 @@ def test_a_directory_that_is_really_called_deleted(tmux: TmuxServer, tmp_path: o
     odd = os.path.join(str(tmp_path), "odd (deleted)")
     os.mkdir(odd)
     tmux.run("new-session", "-d", "-s", "a", "-c", odd, "exec sleep 1000")
-    wait_until(lambda: is_sleeping(tmux, "%0"), "the pane is in its directory")
+    until_at_rest(tmux)
     assert see(tmux).pane("%0").cwd == odd
 
 
 def test_the_directory_is_that_of_the_program_in_the_foreground(tmux: TmuxServer, tmp_path: object) -> None:
     tmux.run("new-session", "-d", "-c", "/", f"cd {tmp_path}; exec bash -ic 'cd /usr && sleep 1000; :'")
-    wait_until(lambda: is_sleeping(tmux, "%0"), "the program runs")
+    until_at_rest(tmux)
     seen = see(tmux)
     assert seen.pane("%0").cwd == says(tmux, "#{pane_current_path}", "%0") == "/usr"
 
@@ -193,7 +189,7 @@ def test_every_program_is_called_what_tmux_calls_it(tmux: TmuxServer) -> None:
     os.chmod(script, 0o755)
     tmux.run("new-window", "-d", script)
     tmux.run("new-window", "-d", f"exec '{script}'")
-    settle(tmux)
+    until_at_rest(tmux)
     wrong: dict[str, tuple[str, str]] = {}
 
     def agree() -> bool:
@@ -209,14 +205,3 @@ def test_every_program_is_called_what_tmux_calls_it(tmux: TmuxServer) -> None:
         wait_until(agree, "everything is called the same")
     except AssertionError as error:
         raise AssertionError(f"{error}: {wrong}") from None
-
-
-def settle(tmux: TmuxServer) -> None:
-    """Wait until the programs of all panes are likely what they will be."""
-    before = b""
-    for _ in range(50):
-        said = tmux.run("list-panes", "-a", "-F", "#{pane_current_command}")
-        tmux.run("run-shell", "sleep 0.2")
-        if said == before:
-            return
-        before = said

@@ -15,6 +15,7 @@ from perdure.model.snapshot import Capture
 from tests.builders import a_capture, a_pane, a_server, a_text
 from tests.conftest import PrivateHome
 from tests.integration.api_here import Api, api_here, caller
+from tests.integration.looking import until_at_rest
 from tests.perdure_cli import Perdure
 from tests.tmux_server import PATIENCE, TmuxServer
 
@@ -106,8 +107,10 @@ def test_a_snapshot_is_shown_without_its_secrets_and_with_what_a_pane_showed(pri
 
 def test_what_changed_between_two_and_until_now(tmux: TmuxServer, perdure: Perdure) -> None:
     tmux.run("new-session", "-d", "-s", "work", "-n", "one", "sleep", "1000")
+    until_at_rest(tmux)
     first = perdure.ok("save", "--json").json["servers"][0]["snapshot"]
     tmux.run("new-window", "-d", "-t", "work:5", "-n", "two", "sleep", "1000")
+    until_at_rest(tmux)
     second = perdure.ok("save", "--json").json["servers"][0]["snapshot"]
 
     async def go() -> None:
@@ -126,6 +129,7 @@ def test_what_changed_between_two_and_until_now(tmux: TmuxServer, perdure: Perdu
 def test_a_server_is_brought_back_step_by_step(tmux: TmuxServer, perdure: Perdure) -> None:
     tmux.run("new-session", "-d", "-s", "work", "-n", "one", "-x", "80", "-y", "24", "sleep", "1001")
     tmux.run("split-window", "-d", "-t", "work:0", "sleep", "1002")
+    until_at_rest(tmux)
     id = perdure.ok("save", "--json").json["servers"][0]["snapshot"]
     tmux.kill9()
 

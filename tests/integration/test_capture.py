@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from perdure.snapshots.look import Looked
-from tests.integration.looking import look_at, see, wait_until
+from tests.integration.looking import look_at, see, until_at_rest, wait_until
 from tests.tmux_server import TmuxServer
 
 
@@ -134,7 +134,7 @@ def test_modes_and_the_alternate_screen(tmux: TmuxServer) -> None:
 
 def test_a_title_without_its_spinner(tmux: TmuxServer) -> None:
     tmux.run("new-session", "-d", "-s", "a", "-n", "a", "exec sleep 1000")
-    wait_until(lambda: said(tmux, "#{pane_current_command}", "%0") == "sleep", "the program runs")
+    until_at_rest(tmux)
     tmux.run("select-pane", "-T", "⠐ Fix the parser")
     one = see(tmux)
     tmux.run("select-pane", "-T", "✳ Fix the parser")
@@ -148,8 +148,7 @@ def test_the_program_in_the_foreground_and_the_shell_at_its_prompt(tmux: TmuxSer
     tmux.run("new-session", "-d", "-s", "a")
     tmux.run("new-window", "-d", "exec sleep 1000 ''", check=False)
     tmux.run("new-window", "-d", "exec tail -f /dev/null 'two words' \"it's\"")
-    wait_until(lambda: said(tmux, "#{pane_current_command}", "%2") == "tail", "the program runs")
-    wait_until(lambda: said(tmux, "#{pane_current_command}", "%0") == "sh", "the shell is there")
+    until_at_rest(tmux)
     seen = see(tmux)
     assert seen.pane("%0").program is None
     assert seen.pane("%0").command == "sh"
@@ -161,8 +160,7 @@ def test_the_program_in_the_foreground_and_the_shell_at_its_prompt(tmux: TmuxSer
 def test_the_same_state_is_the_same_topology(tmux: TmuxServer) -> None:
     tmux.run("new-session", "-d", "-s", "b", "-n", "b", "exec sleep 1000", ";", "split-window", "exec sleep 1000")
     tmux.run("new-session", "-d", "-s", "a", "-t", "b")
-    commands = ("list-panes", "-t", "b", "-F", "#{pane_current_command}")
-    wait_until(lambda: tmux.run(*commands) == b"sleep\nsleep\n", "the programs run")
+    until_at_rest(tmux)
     assert see(tmux).topology == see(tmux, scrollback=True).topology
 
 

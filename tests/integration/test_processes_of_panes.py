@@ -10,17 +10,12 @@ import pytest
 from perdure.host.processes import read_processes
 from perdure.model.process import Process
 from tests.builders import keeping
-from tests.integration.looking import see, wait_until
+from tests.integration.looking import see, until_at_rest, wait_until
 from tests.tmux_server import TmuxServer
 
 
 def commands(tree: tuple[Process, ...]) -> list[str]:
     return [" ".join(process.argv) for process in tree]
-
-
-def until_it_sleeps(tmux: TmuxServer, pane: str) -> None:
-    """Wait for a pane's program: until then there is a copy of the server, which may not have its terminal yet."""
-    wait_until(lambda: tmux.show("#{pane_current_command}", pane) == "sleep", "the program runs")
 
 
 def test_everything_below_a_pane(tmux: TmuxServer) -> None:
@@ -56,8 +51,7 @@ def test_the_foreground_and_the_background(tmux: TmuxServer) -> None:
 
 def test_a_pane_is_given_no_process_that_is_not_its_own(tmux: TmuxServer) -> None:
     tmux.run("new-session", "-d", "-s", "a", "exec sleep 1001", ";", "new-window", "exec sleep 1002")
-    for pane in ("%0", "%1"):
-        until_it_sleeps(tmux, pane)
+    until_at_rest(tmux)
     panes = see(tmux).topology.panes
     table = read_processes(keeping())
     assert len(table.tree(panes[0].pid, panes[0].tty)) == 1
@@ -68,7 +62,7 @@ def test_a_pane_is_given_no_process_that_is_not_its_own(tmux: TmuxServer) -> Non
 def test_a_pane_that_came_after_the_table_was_read_is_there_all_the_same(tmux: TmuxServer) -> None:
     table = read_processes(keeping())
     tmux.run("new-session", "-d", "-s", "a", "exec sleep 1001")
-    until_it_sleeps(tmux, "%0")
+    until_at_rest(tmux)
     pane = see(tmux).topology.panes[0]
     assert [process.pid for process in table.tree(pane.pid, pane.tty)] == [pane.pid]
 
@@ -118,7 +112,7 @@ def test_a_circle_in_the_table_ends(tmux: TmuxServer) -> None:
     from perdure.host.portable_processes import PortableTable
 
     tmux.run("new-session", "-d", "-s", "a", "exec sleep 1001")
-    until_it_sleeps(tmux, "%0")
+    until_at_rest(tmux)
     pane = see(tmux).topology.panes[0]
     table = PortableTable(keeping())
     table._kids = {pane.pid: [os.getpid()], os.getpid(): [pane.pid]}
