@@ -43,7 +43,7 @@ def test_first_the_screen_then_everything_after_it(tmux: TmuxServer) -> None:
     def is_seamless(watcher: Watcher) -> bool:
         numbers = [int(each) for each in re.findall(r"\d+(?=\r)", watcher.text)]
         assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-        return len(numbers) > 1500
+        return len(numbers) > 1000
 
     async def day(terminals: Terminals) -> None:
         watchers = []
@@ -64,11 +64,8 @@ def test_a_screen_has_its_colours_modes_title_and_place_of_the_cursor(tmux: Tmux
     session(tmux, "a", "sh", "-c", f"{program}; exec sleep 1000", size="40x10")
 
     async def day(terminals: Terminals) -> None:
-        watcher = await watch(terminals, tmux, "a:")
         await eventually(lambda: "red" in tmux.run("capture-pane", "-p", "-t", "a:").decode(), "it has printed")
-        screen = await watcher.screen()
-        while "red" not in screen.text:
-            screen = await watcher.screen()
+        screen = await (await watch(terminals, tmux, "a:")).screen()
         assert (screen.cols, screen.rows, screen.cursor) == (40, 10, (7, 2))
         assert screen.title == "a|b %H"
         assert screen.alternate
@@ -144,7 +141,7 @@ def test_nobody_notices_but_by_the_attached_client(tmux: TmuxServer) -> None:
         assert tmux.run("list-windows", "-a", "-F", "#{window_id} #{window_active} #{window_layout}") == before
         watcher.viewer.close()
         await eventually(lambda: tmux.show("#{session_attached}", "a") == "0", "the client leaves with the last viewer")
-        assert not len(terminals)
+        await eventually(lambda: not len(terminals), "and is forgotten")
 
     together(tmux, day)
     assert tmux.run("list-windows", "-a", "-F", "#{window_id} #{window_active} #{window_layout}") == before
@@ -179,6 +176,8 @@ def test_bytes_arrive_as_they_are(tmux: TmuxServer, private_home: PrivateHome) -
     much = (b"0123456789abcde\n" * 4096)[:LARGEST_INPUT]
 
     def read() -> bytes:
+        if not os.path.exists(taken):
+            return b""
         with open(taken, "rb") as file:
             return file.read()
 
@@ -207,7 +206,7 @@ def test_a_paste_is_one_where_the_program_knows_pastes(tmux: TmuxServer, private
         await watcher.reads("ready")
         await watcher.viewer.paste("-two\nlines;")
         expected = b"\x1b[200~-two\nlines;\x1b[201~"
-        await eventually(lambda: os.path.getsize(taken) >= len(expected), "it arrives")
+        await eventually(lambda: os.path.exists(taken) and os.path.getsize(taken) >= len(expected), "it arrives")
         with open(taken, "rb") as file:
             assert file.read() == expected
         assert tmux.run("list-buffers") == b""
@@ -311,14 +310,20 @@ def test_a_pane_is_followed_to_another_session_and_back_after_being_detached(tmu
         await watcher.screen()
         await watcher.viewer.type(b"again\r")
         await watcher.reads("again\r\nagain")
-        tmux.run("detach-client", "-s", "b")
-        assert await watcher.closes()
+        # More than once: whoever takes long to send it away again did not do so at once.
+        closing = asyncio.get_running_loop().create_task(watcher.closes())
+        while not closing.done():
+            tmux.run("detach-client", "-s", "b", check=False)
+            await asyncio.sleep(0.05)
+        assert await closing
 
     together(tmux, day)
 
 
 def test_what_nobody_watches_or_reads_goes_on_printing(tmux: TmuxServer, private_home: PrivateHome) -> None:
     done = [os.path.join(private_home.root, name) for name in ("beside", "watched")]
+    gate = os.path.join(private_home.root, "gate")
+    os.mkfifo(gate)
     flood = "yes 0123456789012345678901234567890123456789 | head -c 6000000; echo; echo over >{}; exec cat"
     session(tmux, "a", "cat")
 
@@ -327,9 +332,10 @@ def test_what_nobody_watches_or_reads_goes_on_printing(tmux: TmuxServer, private
         await watcher.screen()
         tmux.run("split-window", "-d", "-t", "a", "sh", "-c", flood.format(done[0]))
         await eventually(lambda: os.path.exists(done[0]), "the pane beside is not held up")
-        tmux.run("new-window", "-d", "-t", "a", "-n", "flood", "sh", "-c", f"sleep 0.5; {flood.format(done[1])}")
+        tmux.run("new-window", "-d", "-t", "a", "-n", "flood", "sh", "-c", f"read _ <{gate}; {flood.format(done[1])}")
         slow = await watch(terminals, tmux, "a:flood")
         await slow.screen()
+        await asyncio.to_thread(lambda: open(gate, "w").close())
         await eventually(lambda: os.path.exists(done[1]), "nor is a watched one whose viewer does not read")
         await watcher.viewer.type(b"still here\r")
         await watcher.reads("still here\r\nstill here")

@@ -139,12 +139,17 @@ def wait_for(what: Callable[[], bool], otherwise: Callable[[], str] = lambda: ""
         time.sleep(0.01)
 
 
-def is_alive(pid: object) -> bool:
+def state_of(pid: object) -> str:
+    """What the kernel says a process does; "" of none."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] != b"Z"
+            return file.read().rpartition(b")")[2].split()[0].decode()
     except OSError:
-        return False
+        return ""
+
+
+def is_alive(pid: object) -> bool:
+    return state_of(pid) not in ("", "Z")
 
 
 @pytest.fixture
@@ -237,6 +242,8 @@ def test_ctrl_z_gives_a_shell_and_leaving_it_the_agent(panes: Panes) -> None:
         wait_for(lambda: panes.tmux.show("#{pane_current_command}", pane) == "sh")
         panes.type(pane, "exit", "Enter")
         wait_for(lambda: panes.tmux.show("#{pane_current_command}", pane) != "sh")
+        # It is in front before it goes on, and a Ctrl-Z in between is forgotten.
+        wait_for(lambda: state_of(panes.told()["pid"]) in ("R", "S"))
     assert is_alive(panes.told()["pid"])
 
 
@@ -272,6 +279,7 @@ def test_a_gate_holds_the_agent_and_ctrl_c_there_leaves_a_shell(panes: Panes) ->
         assert "ran" not in panes.screen(pane)
     scratch.release(1)
     panes.wait_until(opened[1], "agent 1 ran")
+    wait_for(lambda: _waits_for_a_line(panes.tmux.show("#{pane_pid}", opened[2])))
     panes.type(opened[2], "C-c")
     panes.wait_until(opened[2], "perdure: agent 2 was not started.")
     panes.wait_for_shell(opened[2], "/bin/sh")
