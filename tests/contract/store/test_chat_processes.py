@@ -16,7 +16,7 @@ from tests.builders import at
 from tests.conftest import PrivateHome
 from tests.contract.store.chats import a_chat, a_turn
 from tests.contract.store.conftest import Place
-from tests.contract.store.test_processes import a_process_running
+from tests.contract.store.test_processes import a_process_running, until_alone
 
 WRITERS, EACH = 8, 1000
 #: Where every append is several questions to a server, a thousand would only take longer.
@@ -98,6 +98,7 @@ def test_eight_processes_append_a_thousand_each_and_three_are_killed(place: Plac
     for process in processes:
         lines += process.communicate()[0].splitlines(keepends=True)
     assert [process.returncode for process in processes] == [-signal.SIGKILL] * 3 + [0] * 5
+    until_alone(store)
     kept = acknowledged(lines)
     assert len(kept) >= 5 * each + 3 * 100
     assert_nothing_is_lost(store, kept, slack=3)
@@ -120,8 +121,8 @@ def small(private_home: PrivateHome) -> Iterator[Place]:
 
 def test_a_disk_that_fills_up_half_way_loses_nothing_acknowledged(small: Place) -> None:
     store = begin(small)
-    # Some 8 MB in all, on a disk for half of it.
-    processes = [writer(small, f"w{number}", EACH, size=1000) for number in range(WRITERS)]
+    # More than the disk holds, whoever of them begins late.
+    processes = [writer(small, f"w{number}", 1_000_000, size=1000) for number in range(WRITERS)]
     lines: list[str] = []
     for process in processes:
         lines += process.communicate()[0].splitlines(keepends=True)
@@ -176,6 +177,7 @@ def test_a_rewrite_killed_at_any_moment_leaves_the_old_or_the_new(place: Place) 
             process.stdout.readline()
         process.send_signal(signal.SIGKILL)
         process.communicate()
+        until_alone(store)
         contents = [turn.content for turn in store.chats.load_turns("common").turns]
         assert len(contents) == 20
         assert len(set(contents)) == 1

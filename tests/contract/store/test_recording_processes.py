@@ -12,7 +12,7 @@ import pytest
 from perdure.model.run import number_of
 from perdure.store.store import Store
 from tests.contract.store.conftest import Place
-from tests.contract.store.test_processes import a_process_running
+from tests.contract.store.test_processes import a_process_running, until_alone
 
 #: Takes an id, then records it <count> times with two events, and says each number of its last event once it is kept.
 RECORDER = """
@@ -85,6 +85,7 @@ def test_a_recorder_killed_at_any_moment_leaves_runs_and_events_that_agree(place
         assert id not in given
         given.add(id)
         store = place.open()
+        until_alone(store)
         assert store.check() == ()
         run = store.get_run(id)
         events = store.read_events(run=id, limit=100_000)
