@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -59,8 +60,11 @@ class Running:
         folder = os.path.join(self.home, "running")
         found = []
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-            with open(os.path.join(folder, name)) as file:
-                found.append(json.load(file))
+            # One that is being made has another name, and one may end while it is looked for.
+            with suppress(FileNotFoundError):
+                if name.endswith(".json"):
+                    with open(os.path.join(folder, name)) as file:
+                        found.append(json.load(file))
         return found
 
     def said(self, conversation: str) -> list[str]:
@@ -129,6 +133,7 @@ def test_a_second_process_on_one_conversation_is_refused_and_written_down(runnin
     pane = running.start("--session", ID)
     running.shows(pane, "you ▸")
     running.shows(running.start("--session", ID), f"Conversation {ID} is open in another process")
+    wait_for(lambda: running.events()[-1]["event"] == "end", "its end")
     assert [each["event"] for each in running.events()] == ["start", "ready", "start", "refused", "end"]
 
 
@@ -162,6 +167,7 @@ def test_it_outlives_its_terminal_for_a_moment_and_then_leaves_the_registry(runn
     os.kill(running.tmux.pid, signal.SIGKILL)
     assert [each["id"] for each in running.registered()] == [ID]
     wait_for(lambda: running.registered() == [], "the end of its entry")
+    wait_for(lambda: running.events()[-1]["event"] == "end", "its end")
     assert (running.events()[-1]["event"], running.events()[-1]["why"]) == ("end", "hangup")
 
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from perdure.host import terminals
 from perdure.host.terminals import Terminal, print_files
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="terminals are written to on Linux only")
@@ -72,7 +73,12 @@ def on_screen(text: bytes) -> bytes:
     return text.replace(b"\n", b"\r\n")
 
 
-def test_each_file_is_in_its_terminal_once_and_empty(stack: ExitStack, tmp_path: object) -> None:
+def test_each_file_is_in_its_terminal_once_and_empty(
+    stack: ExitStack, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Who reads here are seventy threads of a machine that may have much else to do.
+    monkeypatch.setattr(terminals, "_PATIENCE", 120.0)
+    monkeypatch.setattr(terminals, "_STILLNESS", 60.0)
     # More than are written to at a time, and more in each than a terminal takes at once.
     texts = [lines(number, 2000) for number in range(70)]
     panes = [Pane(stack) for _ in texts]
