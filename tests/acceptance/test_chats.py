@@ -12,7 +12,7 @@ from perdure.chats.source import register_platform
 from perdure.cli.chats import VERBS
 from perdure.model.chat import Chat, CloseReason, Source
 from tests.acceptance.gateway import ANN, Gateway
-from tests.acceptance.kit import Fields, configure, has_fields, only_json, sentence
+from tests.acceptance.kit import Fields, configure, has_fields, only_json, sentence, wait_for
 from tests.acceptance.watching import watching
 from tests.conftest import PrivateHome
 from tests.contract.store.chats import a_source, a_turn
@@ -149,6 +149,25 @@ def test_show_gives_what_was_said_and_what_is_known(perdure: Perdure, gateway: G
     assert "big: 15 (10 in, 5 out)" in text
     assert f"goes on   in {second}" in text
     assert "closed: compressed" in text
+
+
+def test_show_says_which_jobs_keep_a_chat_from_ending_by_itself(
+    perdure: Perdure, gateway: Gateway, private_home: PrivateHome
+) -> None:
+    chat = gateway.open(ANN, "run it")
+    key = gateway(lambda chats: chats.store.get_chat(chat).key)
+    job = only_json(perdure.ok("jobs", "run", "--owner", key, "--json", "--", "sleep", "600"))["job"]
+    try:
+        (shown,) = only_json(perdure.ok("chats", "show", chat, "--json"))["jobs"]
+        assert (shown["id"], shown["keeps_open"]) == (job, True)
+        assert f"jobs      {job}, since" in perdure.ok("chats", "show", chat).out
+        configure(private_home, "[chats.reset]\njob_max_age_hours = 0.00001\n")
+        # One that was forgotten keeps nothing for ever.
+        wait_for(lambda: not only_json(perdure.ok("chats", "show", chat, "--json"))["jobs"][0]["keeps_open"], "its age")
+        assert "too old to keep it from ending" in perdure.ok("chats", "show", chat).out
+    finally:
+        perdure("jobs", "kill", job)
+    assert only_json(perdure.ok("chats", "show", chat, "--json"))["jobs"] == []
 
 
 def test_what_was_taken_back_is_shown_only_when_asked_for(perdure: Perdure, gateway: Gateway) -> None:

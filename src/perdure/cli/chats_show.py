@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from msgspec import Struct
+
+from perdure.chats.reset import policy_for
 from perdure.chats.shown import Ancestor, ancestors, chat_row, last_turns, title_of, turn_row, where
 from perdure.cli._setup import Setup, count_argument, with_setup
 from perdure.cli.chat_lines import turn_lines
 from perdure.cli.chats_setup import add_target_argument, state_of, target_of
+from perdure.cli.jobs_setup import jobs_of
 from perdure.cli.render import age, counted, local, print_json, printable
 from perdure.host.clock import now
 from perdure.model.chat import Chat, Source, Tokens
@@ -38,6 +42,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         turns = last_turns(store, chat.id, args.turns, hidden=args.hidden)
     before = tuple(ancestors(store, chat))
     further = store.continuation_of(chat.id)
+    jobs = tuple(_jobs(setup, chat))
     if args.json:
         print_json(
             {
@@ -45,12 +50,13 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
                 "lineage": before,
                 "continued_in": further and further.id,
                 "extra": redact_data(chat.extra),
+                "jobs": jobs,
                 "flush": {"flushed_at": chat.flushed_at, "failures": chat.flush_failures},
                 "turns": [turn_row(turn) for turn in turns],
             }
         )
         return 0
-    for line in _facts(chat, before, further, now()):
+    for line in (*_facts(chat, before, further, now()), *_job_lines(jobs, now())):
         print(printable(line))
     shown = sum(not turn.hidden for turn in turns)
     print(f"turns     {chat.turns}{f', the last {shown} below' if shown < chat.turns else ''}")
@@ -84,6 +90,30 @@ def _facts(chat: Chat, before: tuple[Ancestor, ...], further: Chat | None, at: d
         yield f"          {model}: {_tokens(tokens)}"
     if chat.flush_failures:
         yield f"flush     failed {counted(chat.flush_failures, 'time')}"
+
+
+class _Job(Struct, frozen=True, kw_only=True):
+    """A job of a chat's conversation that is running."""
+
+    id: str
+    ordered_at: datetime
+    #: Whether it keeps the chat from ending by itself: one that was forgotten does not do so for ever.
+    keeps_open: bool
+
+
+def _jobs(setup: Setup, chat: Chat) -> Iterator[_Job]:
+    if not chat.is_open:
+        return
+    policy = policy_for(setup.config.chats, chat.source.platform, chat.source.chat_type)
+    oldest = now() - timedelta(hours=policy.job_max_age_hours)
+    for job in jobs_of(setup, only_look=True).list(owner=chat.key, is_running=True):
+        yield _Job(id=job.id, ordered_at=job.ordered_at, keeps_open=job.ordered_at >= oldest)
+
+
+def _job_lines(jobs: tuple[_Job, ...], at: datetime) -> Iterator[str]:
+    for place, job in enumerate(jobs):
+        old = "" if job.keeps_open else ", too old to keep it from ending by itself"
+        yield f"{'' if place else 'jobs':<10}{job.id}, since {age(job.ordered_at, at)}{old}"
 
 
 def _ids(source: Source) -> str:
