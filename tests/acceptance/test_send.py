@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from shlex import join, quote
 
@@ -364,20 +363,31 @@ def test_a_conversation_that_is_named_is_the_only_one_that_is_told(
     agents.end_all()
 
 
-def interposed(home: PrivateHome, tmux: TmuxServer, word: str, agent: Sequence[str]) -> dict[str, str]:
-    """Return an environment in which another agent is in the pane in the moment before tmux is told this for the first time."""
+def interposed(home: PrivateHome, tmux: TmuxServer, word: str, script: str, *, behind: str = "") -> dict[str, str]:
+    """Return an environment in which this is done, once, in the moment before tmux is told a word for the first time.
+
+    Or for the first time behind another word.
+    """
     shim = os.path.join(home.root, "interposed")
     os.mkdir(shim)
     real = shutil.which("tmux")
     assert real is not None
     with open(os.path.join(shim, "tmux"), "w") as file:
         file.write(
-            f'#!/bin/sh\ncase "$*" in *{word}*) mkdir {quote(shim)}/done 2>/dev/null && '
-            f"{quote(real)} -S {quote(tmux.socket)} respawn-pane -k -t work: {join(agent)};; esac\n"
+            f'#!/bin/sh\nhere={quote(shim)}\ntmux() {{ {quote(real)} -S {quote(tmux.socket)} "$@"; }}\n'
+            f'case "$*" in *{word}*) [ -e "$here/behind{behind}" ] && mkdir "$here/done" 2>/dev/null && {{ {script}; }};; esac\n'
+            f'case "$*" in *"{behind}"*) true >"$here/behind{behind}";; esac\n'
             f'exec {quote(real)} "$@"\n'
         )
     os.chmod(os.path.join(shim, "tmux"), 0o755)
+    if not behind:
+        os.mknod(os.path.join(shim, "behind"))
     return {"PATH": f"{shim}:{os.environ['PATH']}"}
+
+
+def replacing(agents: Simulants) -> str:
+    """What starts another agent in the pane, in place of whatever is there."""
+    return f"tmux respawn-pane -k -t work: {join((agents.path, '--think', '0.1', '--session', OTHER))}"
 
 
 @pytest.mark.parametrize(
@@ -400,7 +410,7 @@ def test_nobody_hears_what_another_was_to_be_told_whenever_they_came(
     result: str,
 ) -> None:
     pane = begun(agents, tmux)
-    env = interposed(private_home, tmux, word, (agents.path, "--think", "0.1", "--session", OTHER))
+    env = interposed(private_home, tmux, word, replacing(agents))
     told = only_json(perdure("send", "--json", pane, *text, env=env))
     assert (told["result"], told["enters"]) == (result, 0), told
     assert told["why"].endswith("look again" if result == "refused" else "Enter was not pressed")
@@ -410,11 +420,59 @@ def test_nobody_hears_what_another_was_to_be_told_whenever_they_came(
     agents.end_all()
 
 
+@pytest.mark.parametrize(
+    ("word", "behind", "result"),
+    [
+        # Before it is looked at, before it is taken out of copy mode, and between the text and Enter.
+        ("capture-pane", "", "refused"),
+        ("cancel", "", "refused"),
+        ("capture-pane", "load-buffer", "unconfirmed"),
+    ],
+)
+def test_an_agent_that_was_stopped_for_another_in_the_same_shell_is_not_there(
+    private_home: PrivateHome,
+    agents: Simulants,
+    tmux: TmuxServer,
+    perdure: Perdure,
+    word: str,
+    behind: str,
+    result: str,
+) -> None:
+    """Both live, and the pane's first process is the same."""
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w")
+    wait_for(lambda: "$" in screen(tmux, "work:"), "the prompt")
+    tmux.run("send-keys", "-t", "work:", f"{agents.path} --think 0.1 --session {ONE}", "Enter")
+    await_only(agents, tmux, ONE)
+    if word == "cancel":
+        tmux.run("copy-mode", "-t", "work:")
+    shown = "until tmux capture-pane -p -t work: | grep -q {}; do sleep 0.05; done"
+    steps = [
+        *(["tmux send-keys -t work: -X cancel"] if word == "cancel" else []),
+        "tmux send-keys -t work: C-z",
+        shown.format("Stopped"),
+        f"tmux send-keys -t work: 'clear; {agents.path} --think 0.1 --session {OTHER}' Enter",
+        shown.format(f"'conversation {OTHER}'"),
+        shown.format("'^you ▸'"),
+        *(["tmux copy-mode -t work:"] if word == "cancel" else []),
+    ]
+    env = interposed(private_home, tmux, word, "; ".join(steps), behind=behind)
+    told = only_json(perdure("send", "--json", "work", "for the first one alone", env=env))
+    assert (told["result"], told["enters"]) == (result, 0), told
+    if result == "refused":
+        assert told["why"] == "another agent was started there meanwhile; look again"
+        assert "for the first one" not in screen(tmux, "work:")
+    else:
+        assert told["why"].startswith("another program was started there just then")
+    assert sorted(agents.running()) == [ONE, OTHER]
+    assert agents.turns() == 0
+    agents.end_all()
+
+
 def test_what_a_new_agent_was_to_be_asked_no_other_is(
     private_home: PrivateHome, agents: Simulants, tmux: TmuxServer, perdure: Perdure
 ) -> None:
     tmux.run("new-session", "-d", "-s", "keep", "-n", "w", "cat", "-")
-    env = interposed(private_home, tmux, "load-buffer", (agents.path, "--think", "0.1", "--session", OTHER))
+    env = interposed(private_home, tmux, "load-buffer", replacing(agents))
     words = (agents.path, "--session", ONE)
     ran = perdure("new", "work", "--json", "--agent", "simulant", "--prompt", "first this", "--", *words, env=env)
     made = only_json(ran)
