@@ -32,7 +32,7 @@ _FIRST: Mapping[EventKind, tuple[str, ...]] = {
     EventKind.JOB_NOTE: ("job", "note"),
 }
 #: Said by what stands before them.
-_SAID = {EventKind.STATE_CHANGED: frozenset({"state", "reason", "from", "to"})}
+_SAID = {EventKind.STATE_CHANGED: frozenset({"state", "reason", "from", "to", "thought"})}
 
 
 def event_line(stored: StoredEvent) -> str:
@@ -44,12 +44,15 @@ def event_line(stored: StoredEvent) -> str:
 
 def _words(event: Event) -> str:
     data = {name: value for name, value in shown_data(event).items() if value not in (None, "", [], {})}
+    # Behind everything else: it is a sentence.
+    sentence = data.pop("because", None)
     first = _FIRST.get(event.kind, ())
     words = [str(data[name]) for name in first if name in data]
     if event.kind is EventKind.STATE_CHANGED:
         words = [f"{data.get('from', '?')} -> {data.get('to', '?')}"]
     said = _SAID.get(event.kind, frozenset(first))
     words += [f"{name}={value}" for name, value in data.items() if name not in said]
+    words += [str(sentence)] if sentence is not None else []
     if event.run is None and event.server is not None:
         words.append(f"server={event.server}")
     return " ".join(words)

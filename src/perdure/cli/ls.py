@@ -64,7 +64,7 @@ def _told(row: PaneRow, stand: Standings) -> dict[str, object]:
 
 
 _STANDING = (
-    *("run", "state", "reason", "cause", "confidence", "since", "previous"),
+    *("run", "state", "reason", "cause", "because", "confidence", "since", "previous"),
     *("thought", "objective", "rest", "skill", "health", "theme"),
 )
 

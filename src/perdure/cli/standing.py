@@ -15,6 +15,7 @@ from perdure.daemon.call import call
 from perdure.daemon.seeing import Tenant, on_screen, told
 from perdure.errors import NoDaemon, PerdureError
 from perdure.live.advance import advance
+from perdure.live.because import because
 from perdure.live.standing import Standing, standing_of
 from perdure.live.weigh import Track
 from perdure.model.observation import Observation
@@ -105,4 +106,10 @@ def _pending(track: Track) -> Status:
 
 
 def _of_status(status: Status) -> Standing:
-    return Standing(state=status.state, reason=status.reason, cause=status.cause, confidence=status.confidence)
+    return Standing(
+        state=status.state,
+        reason=status.reason,
+        cause=status.cause,
+        because=because(status.cause),
+        confidence=status.confidence,
+    )

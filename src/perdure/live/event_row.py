@@ -8,8 +8,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from perdure.model.event import Event, StoredEvent
+from perdure.live.because import because
+from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.secrets import redact_text
+
+#: Where events have the causes of what they tell.
+_CAUSES = {EventKind.STATE_CHANGED: "cause", EventKind.RUN_CREATED: "reason", EventKind.RUN_DELETED: "reason"}
 
 
 class EventRow(Struct, frozen=True, kw_only=True):
@@ -32,8 +36,10 @@ def event_row(stored: StoredEvent) -> EventRow:
 
 
 def shown_data(event: Event) -> dict[str, Any]:
-    """Return what an event tells, as it may be shown."""
-    return {name: _shown(value) for name, value in event.data.items()}
+    """Return what an event tells, as it may be shown; of a cause also what that means to people."""
+    data = {name: _shown(value) for name, value in event.data.items()}
+    cause = data.get(_CAUSES[event.kind]) if event.kind in _CAUSES else None
+    return {**data, "because": because(cause)} if isinstance(cause, str) else data
 
 
 def _shown(value: object) -> object:

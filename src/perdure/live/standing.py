@@ -6,6 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from perdure.live.because import because
 from perdure.model.run import Run
 from perdure.model.secrets import redact_text
 
@@ -16,6 +17,8 @@ class Standing(Struct, frozen=True, kw_only=True):
     state: str
     reason: str | None
     cause: str
+    #: The cause in a sentence, for people.
+    because: str
     confidence: str
     run: str | None = None
     since: datetime | None = None
@@ -41,6 +44,7 @@ def standing_of(run: Run) -> Standing:
         state=status.state,
         reason=status.reason,
         cause=status.cause,
+        because=because(status.cause),
         confidence=status.confidence if status.observed_at is not None else "low",
         run=run.id,
         since=status.since,

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from enum import StrEnum
 
 from perdure.errors import NotReached, RunEnded, UsageError
+from perdure.live.because import because
 from perdure.model.run import Reason, Run, RunState, Status
 
 #: Every word that can be waited for.
@@ -49,7 +50,8 @@ def outcome(run: Run, words: Collection[str]) -> Outcome:
 
 def ended(run: Run, words: Collection[str]) -> RunEnded:
     """Return the error for a run that has ended first."""
-    return RunEnded(f"{run.id} has ended ({run.status.cause}) and was not {_any_of(words)}.", **_facts(run))
+    why = because(run.status.cause)
+    return RunEnded(f"{run.id} has ended and was not {_any_of(words)}: {why[0].lower()}{why[1:]}", **_facts(run))
 
 
 def not_reached(run: Run, words: Collection[str]) -> NotReached:

@@ -24,7 +24,7 @@ def rows(count: int) -> list[PaneRow]:
 
 
 def standing(state: str, reason: str | None = None, since: datetime | None = None) -> Standing:
-    return Standing(state=state, reason=reason, cause="screen:x", confidence="high", since=since)
+    return Standing(state=state, reason=reason, cause="screen:x", because="", confidence="high", since=since)
 
 
 def stands(panes: Sequence[PaneRow], *how: Standing) -> Standings:
