@@ -14,7 +14,7 @@ from perdure.daemon import protocol
 from perdure.daemon.call import stream
 from perdure.errors import NoDaemon
 from perdure.model.event import EventKind
-from tests.acceptance.kit import configure, is_whole, sentence, wait_for
+from tests.acceptance.kit import configure, is_whole, sentence, settle
 from tests.acceptance.watching import (
     PATIENCE,
     begin,
@@ -34,6 +34,7 @@ _SHELL = "/bin/sh"
 
 def _session(tmux: TmuxServer, name: str = "work") -> None:
     tmux.run("new-session", "-d", "-s", name, "-n", "one", _SHELL)
+    settle(tmux)
 
 
 # -- one at a time ----------------------------------------------------------------------------------------------------
@@ -126,8 +127,6 @@ def test_it_ends_when_it_is_told_to_and_leaves_tmux_untouched(
     perdure: Perdure, tmux: TmuxServer, number: signal.Signals
 ) -> None:
     _session(tmux)
-    tmux.run("set-option", "-g", "automatic-rename", "off")
-    wait_for(lambda: b"sh" in tmux.run("list-panes", "-a", "-F", "#{pane_current_command}"), "the shell")
     before = _untouched(tmux)
     with watching(perdure) as watcher:
         watcher.await_state("work:0.0", "idle")
@@ -144,7 +143,7 @@ def test_it_ends_when_it_is_told_to_and_leaves_tmux_untouched(
 def test_a_server_that_hangs_does_not_keep_it_from_ending(
     perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
 ) -> None:
-    configure(private_home, "[tmux]\ntimeout_seconds = 0.5\n")
+    configure(private_home, "[tmux]\ntimeout_seconds = 2\n")
     _session(tmux)
     pid = tmux.pid
     with watching(perdure) as watcher:
@@ -181,7 +180,7 @@ def test_the_configuration_is_read_again(perdure: Perdure, tmux: TmuxServer, pri
             configure(private_home, f'[tmux]\nsockets = ["{apart}"]\n')
             os.kill(watcher.pid, signal.SIGHUP)
             watcher.await_run("apart:0.0")
-            assert "read again" in watcher.log
+            watcher.wait_for(lambda: "read again" in watcher.log, "a word about the configuration")
 
             configure(private_home, "[tmux\nthis is no configuration")
             os.kill(watcher.pid, signal.SIGHUP)
@@ -240,7 +239,9 @@ def test_a_store_that_is_taken_away_under_it(perdure: Perdure, tmux: TmuxServer,
         # Numbers go on in the new one, and it has everybody who is there.
         assert created.seq > before
         assert made.id not in ("r1",)
-        assert {run.place.target for run in stored_runs().values()} == {"work:0.0", "work:1.0"}
+        watcher.wait_for(
+            lambda: {run.place.target for run in stored_runs().values()} == {"work:0.0", "work:1.0"}, "everybody"
+        )
     assert is_whole(perdure)
 
 

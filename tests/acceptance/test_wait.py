@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
 import pytest
 from msgspec import structs
@@ -15,6 +15,7 @@ from tests.acceptance.kit import only_json, sentence, settle, wait_for
 from tests.acceptance.simulants import Simulants
 from tests.acceptance.test_events import record
 from tests.acceptance.watching import stored_events, stored_runs, watching
+from tests.at_rest import Rest
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure, Ran
 from tests.tmux_server import TmuxServer
@@ -31,16 +32,16 @@ def simulants(private_home: PrivateHome) -> Iterator[Simulants]:
     simulants.end_all()
 
 
+#: Starts `perdure wait` with these arguments.
+Begin = Callable[..., subprocess.Popen[bytes]]
+
+
 def _agent(tmux: TmuxServer, simulants: Simulants, name: str, *args: str) -> str:
     """Start an agent in a session of its own, in its shell; return the pane."""
     pane = tmux.run("new-session", "-d", "-P", "-F", "#{pane_id}", "-s", name, "-n", "w", "-x", "100", "-y", "30")
     tmux.run("send-keys", "-t", name, f"{simulants.path} {' '.join(args)}", "Enter")
     wait_for(lambda: b"\xe2\x96\xb8" in tmux.run("capture-pane", "-p", "-t", name), "the agent's prompt")
     return pane.decode().strip()
-
-
-#: Starts `perdure wait` with these arguments.
-Begin = Callable[..., subprocess.Popen[bytes]]
 
 
 @pytest.fixture
@@ -68,14 +69,20 @@ def _says_that_nobody_watches(ran: Ran) -> bool:
     return "No daemon is at work; the pane is looked at twice a second." in ran.err
 
 
-def test_an_agent_is_waited_for_without_a_daemon(perdure: Perdure, tmux: TmuxServer, simulants: Simulants) -> None:
-    pane = _agent(tmux, simulants, "work", "--think", "1.5")
+def test_an_agent_is_waited_for_without_a_daemon(
+    perdure: Perdure, begin: Begin, tmux: TmuxServer, simulants: Simulants
+) -> None:
+    pane = _agent(tmux, simulants, "work", "--think", "3")
     at_once = perdure.ok("wait", "work", "--until", "idle", "--json", "--timeout", PATIENCE)
     said = only_json(at_once)
     assert _says_that_nobody_watches(at_once)
     assert (said["state"], said["target"], said["pane"]) == ("idle", "work:0.0", pane)
+    # Somebody who began to wait afterwards might come when it is busy no more.
+    waiting = begin(pane, "--until", "busy,error")
+    wait_for(lambda: _has_begun(waiting), "the beginning")
     tmux.run("send-keys", "-t", "work", "hello", "Enter")
-    assert "busy" in perdure.ok("wait", pane, "--until", "busy,error", "--timeout", PATIENCE).out
+    busy = _ended(waiting)
+    assert (busy.code, "busy" in busy.out) == (0, True), busy
     # Nobody has seen it end.
     done = perdure.ok("wait", "work:0", "--until", "idle", "--timeout", PATIENCE)
     assert "work:0.0" in done.out
@@ -170,10 +177,12 @@ def test_what_cannot_be_waited_for(
 
 
 def test_with_a_daemon_it_is_told(perdure: Perdure, begin: Begin, tmux: TmuxServer, simulants: Simulants) -> None:
-    _agent(tmux, simulants, "work", "--think", "1.5")
+    _agent(tmux, simulants, "work", "--think", "3")
     with watching(perdure) as daemon:
         run = daemon.await_state("work:0.0", "idle")
         waiting = [begin(run.id, "--until", word) for word in ("busy", "done")]
+        for each in waiting:
+            _await_question(each)
         tmux.run("send-keys", "-t", "work", "hello", "Enter")
         for each in waiting:
             ran = _ended(each)
@@ -185,6 +194,7 @@ def test_with_a_daemon_it_is_told(perdure: Perdure, begin: Begin, tmux: TmuxServ
         assert daemon.run(run.id).status.word == "idle"
         assert "nothing new to see" in perdure.ok("seen", run.id).out
         over = begin(run.id, "--until", "busy")
+        _await_question(over)
         simulants.end_all()
         assert _ended(over).code == 1
 
@@ -192,20 +202,28 @@ def test_with_a_daemon_it_is_told(perdure: Perdure, begin: Begin, tmux: TmuxServ
 def test_one_who_waits_goes_on_alone_when_the_daemon_ends(
     perdure: Perdure, begin: Begin, tmux: TmuxServer, simulants: Simulants
 ) -> None:
-    _agent(tmux, simulants, "work", "--think", "1.5")
+    _agent(tmux, simulants, "work", "--think", "3")
     with watching(perdure) as daemon:
         run = daemon.await_state("work:0.0", "idle")
         waiting = begin(run.id, "--until", "busy")
-        wait_for(lambda: os.path.exists(f"/proc/{waiting.pid}") and _is_connected(waiting.pid), "the question")
+        _await_question(waiting)
     wait_for(lambda: _has_begun(waiting), "the beginning")
     tmux.run("send-keys", "-t", "work", "hello", "Enter")
     ran = _ended(waiting)
     assert (ran.code, f"{run.id} (work:0.0): busy" in ran.out) == (0, True), ran
 
 
+def _await_question(waiting: subprocess.Popen[bytes]) -> None:
+    """Wait until the daemon has been asked: somebody is connected to it, and has nothing left to do."""
+    is_waiting = Rest(lambda: [waiting.pid])
+    wait_for(lambda: is_waiting() and _is_connected(waiting.pid), "the question")
+
+
 def _is_connected(pid: int) -> bool:
     folder = f"/proc/{pid}/fd"
-    return any(os.readlink(f"{folder}/{name}").startswith("socket:") for name in os.listdir(folder))
+    with suppress(FileNotFoundError):
+        return any(os.readlink(f"{folder}/{name}").startswith("socket:") for name in os.listdir(folder))
+    return False
 
 
 def test_without_a_daemon_what_was_seen_is_written_down(perdure: Perdure) -> None:
