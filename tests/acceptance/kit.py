@@ -7,8 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,7 +16,8 @@ import pytest
 from tests.at_rest import rest_of
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure, Ran
-from tests.tmux_server import PATIENCE, TmuxServer
+from tests.tmux_server import TmuxServer
+from tests.waiting import wait_for as wait_for
 
 #: What a JSON object has to hold: names, and the types each may have.
 Fields = Mapping[str, type | tuple[type, ...]]
@@ -50,14 +50,6 @@ def has_fields(value: Mapping[str, object], fields: Fields) -> None:
         assert name in value, (name, value)
         kinds = kind if isinstance(kind, tuple) else (kind,)
         assert type(value[name]) in kinds, (name, value[name])
-
-
-def wait_for(condition: Callable[[], object], what: str) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"in vain: {what}"
-        time.sleep(0.02)
 
 
 def settle(tmux: TmuxServer) -> None:

@@ -6,23 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 
 from perdure.jobs import control, hiring, output
 from perdure.jobs.place import Began, Ended, JobPlace, job_path
 from perdure.model.job import JobStatus, Terminal
+from tests.waiting import wait_for
 
-PATIENCE = 60.0
 CAP = 1 << 20
 
-
-def until(condition: Callable[[], object], what: str) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"in vain: {what}"
-        time.sleep(0.01)
+until = wait_for
 
 
 class Jobs:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Sequence
 
 from perdure.host.clock import now
@@ -20,6 +19,7 @@ from perdure.snapshots.capture import Memory
 from perdure.snapshots.look import Looked, Surroundings, look
 from tests.at_rest import rest_of
 from tests.tmux_server import PATIENCE, TmuxServer
+from tests.waiting import wait_for
 
 
 def surroundings(
@@ -101,12 +101,7 @@ def miss(server: TmuxServer, *, scrollback: bool = False, config: Config | None 
     return missed
 
 
-def wait_until(happened: Callable[[], bool], what: str) -> None:
-    """Wait for something a program does in its own time; fails the test when it never does."""
-    deadline = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < deadline, f"it never happened: {what}"
-        time.sleep(0.02)
+wait_until = wait_for
 
 
 def until_at_rest(tmux: TmuxServer) -> None:

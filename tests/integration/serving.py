@@ -6,8 +6,7 @@ import asyncio
 import os
 import socket
 import threading
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import msgspec
@@ -18,14 +17,7 @@ from perdure.errors import Refused, RunNotFound
 from perdure.live.feed import Feed
 from perdure.model.event import StoredEvent
 from tests.tmux_server import PATIENCE
-
-
-def wait_for(condition: Callable[[], object], what: str) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"in vain: {what}"
-        time.sleep(0.01)
+from tests.waiting import wait_for as wait_for
 
 
 class Served:

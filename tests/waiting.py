@@ -1,0 +1,26 @@
+"""Waiting for what programs do in their own time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from tests.tmux_server import PATIENCE
+
+#: Seconds between two looks, at least.
+_PAUSE = 0.01
+
+
+def wait_for(condition: Callable[[], object], what: str) -> None:
+    """Wait until something is so; fails the test when it never is.
+
+    Whoever looks by starting programs looks half of the time at most: what is waited for needs the machine too.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        begun = time.monotonic()
+        if condition():
+            return
+        now = time.monotonic()
+        assert now < deadline, f"in vain: {what}"
+        time.sleep(max(_PAUSE, now - begun))
