@@ -150,7 +150,6 @@ class NotReached(PerdureError):
     """The run did not come into that state in time."""
 
     exit_code = 4
-    http_status = 504
 
 
 class RunEnded(PerdureError):

@@ -21,7 +21,7 @@ from perdure.api.panes import Mode, recipient_of, run_with_pane, spot_of
 from perdure.api.run_rows import RunRow
 from perdure.api.world import ApiWorld
 from perdure.daemon import protocol
-from perdure.errors import PerdureError, Refused, StoreUnusable, UsageError
+from perdure.errors import NotReached, PerdureError, Refused, StoreUnusable, UsageError
 from perdure.host.clock import pause
 from perdure.host.directories import is_directory
 from perdure.host.users import user_by_uid
@@ -30,7 +30,7 @@ from perdure.live.deliver import Delivery, Recipient, Result, deliver
 from perdure.live.launch import Launched, Readiness, agent_called, launch, request
 from perdure.live.prompts import is_same, prompt_on
 from perdure.live.typed import Message, message
-from perdure.live.until import words_of
+from perdure.live.until import is_reached, words_of
 from perdure.model.masked import without_keys
 from perdure.model.run import Run
 from perdure.model.user import User
@@ -133,6 +133,13 @@ class Gone(Struct, frozen=True, kw_only=True):
     snapshot: str | None = None
 
 
+class Awaited(RunRow, frozen=True, kw_only=True):
+    """A run that was waited for, as it is."""
+
+    #: Whether it is in one of the states; if not, the time was up.
+    reached: bool
+
+
 LetGo: TypeAlias = Annotated[Mode, QueryParameter(description="Only follow it no longer, or end its pane.")]
 Anyway: TypeAlias = Annotated[bool, QueryParameter(description="End it even when it could not be saved before.")]
 Until: TypeAlias = Annotated[str, QueryParameter(min_length=1, max_length=200, description="States, with commas.")]
@@ -180,12 +187,17 @@ async def answer(world: World, caller: Who, id: Id, data: JSONBody[Answer]) -> D
     return _delivered(run, delivery)
 
 
-@get("/api/runs/{id:str}/wait", responses=failures(404, 409, 504))
-async def wait(world: World, caller: Who, id: Id, until: Until, timeout: Timeout = 30.0) -> RunRow:
-    """Answer once a run is in one of these states; 504 `NOT_REACHED` when the time is up, 409 `RUN_ENDED`."""
+@get("/api/runs/{id:str}/wait", responses=failures(404, 409))
+async def wait(world: World, caller: Who, id: Id, until: Until, timeout: Timeout = 30.0) -> Awaited:
+    """Answer once a run is in one of these states, or when the time is up: `reached` says which; 409 `RUN_ENDED`."""
     await world.run(id, caller)
-    asked = protocol.Wait(run=id, until=words_of(until), timeout=timeout)
-    return world.rows.of(await world.answers.answer(asked, caller.uid))
+    words = words_of(until)
+    try:
+        run = await world.answers.answer(protocol.Wait(run=id, until=words, timeout=timeout), caller.uid)
+    except NotReached:
+        run = await world.run(id, caller)
+    # Of what is told, and not of a moment before.
+    return Awaited(reached=is_reached(run.status, words), **structs.asdict(world.rows.of(run)))
 
 
 @post("/api/runs/{id:str}/seen", status_code=200, responses=failures(404))
