@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.kit import only_json, wait_for
+from tests.at_rest import words_of
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure, Ran
 
@@ -60,14 +61,19 @@ def end_processes_below(directory: str) -> None:
     """End what belongs to the jobs of a directory, by what is written down there, and nothing else."""
     marks = {f"PERDURE_JOB={name}".encode() for name in (os.listdir(directory) if os.path.isdir(directory) else ())}
     wanted = os.fsencode(directory)
-    for pid in filter(str.isdigit, os.listdir("/proc")):
+    looking_after, jobs = [], []
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         with suppress(OSError):
             with open(f"/proc/{pid}/environ", "rb") as file:
                 environ = set(file.read().split(b"\0"))
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                words = file.read().split(b"\0")
-            if environ & marks or wanted in words:
-                os.kill(int(pid), signal.SIGKILL)
+            if wanted in words_of(pid).split(b"\0"):
+                looking_after.append(pid)
+            elif environ & marks:
+                jobs.append(pid)
+    # First those who would write down that the others have ended.
+    for pid in (*looking_after, *jobs):
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def test_attaching_and_detaching_is_no_change(perdure: Perdure, tmux: TmuxServer
         wait_for(lambda: tmux.show("#{session_attached}", "main") == "1", "the client")
         attached = save(perdure)
         tmux.run("detach-client", "-s", "main")
-        client.wait(20)
+        client.wait(60)
     os.close(slave)
     os.close(master)
     assert (attached["result"], attached["snapshot"]) == ("unchanged", saved)

@@ -105,7 +105,7 @@ def test_a_caller_killed_at_any_moment_costs_neither_output_nor_status(ground: G
     ids = [job.id for job in jobs.list()]
     assert len(ids) > 1
     for id in ids:
-        waited = jobs.wait(id, 10)
+        waited = jobs.wait(id, 60)
         job = waited.job
         if job.began_at is None:
             # Only written down: whoever was to start it did not come to it.

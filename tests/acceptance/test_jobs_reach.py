@@ -46,7 +46,9 @@ def test_a_job_that_removes_its_own_directory_runs_on_and_can_be_ended(jobs: Job
 def test_one_whose_supervisor_is_gone_too_is_ended_by_what_is_written_down(jobs: JobCommands) -> None:
     id = jobs.run("sleep", "300")
     pid = row_of(jobs, id)["pid"]
-    os.kill(supervisor_of(jobs, id), signal.SIGKILL)
+    supervisor = supervisor_of(jobs, id)
+    os.kill(supervisor, signal.SIGKILL)
+    wait_for(lambda: not is_there(supervisor), "the end of who looks after it")
     os.rename(os.path.join(jobs.directory, id), os.path.join(jobs.directory, "elsewhere"))
     assert row_of(jobs, id)["status"] == "running"
     assert jobs.ok("kill", id)["result"] == "killed"

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from tests.acceptance.fake_agent import FakeAgent
-from tests.acceptance.kit import only_json
+from tests.acceptance.kit import only_json, wait_for
+from tests.at_rest import words_of
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer
@@ -163,9 +164,8 @@ def test_what_a_server_held_is_free_when_its_agents_are_gone(
 ) -> None:
     one, two, holder = contested(perdure, tmux_server, fake_agent)
     one.kill9()
-    deadline = time.monotonic() + 20
-    while os.path.exists(f"/proc/{holder.pid}") and time.monotonic() < deadline:
-        time.sleep(0.05)
+    # Without words: gone, or a zombie nobody has collected.
+    wait_for(lambda: not words_of(holder.pid), "the end of the agent")
     perdure.ok("save")
     assert known(perdure, two)["second"][0] == conversation(1)
 

@@ -62,7 +62,7 @@ def test_a_storm(storm: Storm, perdure: Perdure, private_home: PrivateHome) -> N
         raise
     assert storm.daemon.end() == 0, storm.daemon.log
     follower.is_over = True
-    follower.join(20)
+    follower.join(60)
     for daemon in storm.daemons:
         assert "Traceback" not in daemon.log, daemon.log
 
@@ -173,7 +173,7 @@ def _left_over(home: PrivateHome, servers: Sequence[TmuxServer]) -> list[str]:
     """Return the words of processes of ours that still run and are in nobody's pane: the program, and clients of tmux."""
     living = [server.pid for server in servers if server.alive]
     theirs = {os.getpid(), *living, *(below for pid in living for below in descendants(pid))}
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         found = []
         for name in filter(str.isdecimal, os.listdir("/proc")):
