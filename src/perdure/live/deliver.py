@@ -19,6 +19,7 @@ from perdure.agents import Roster, agent_of
 from perdure.errors import NotFound
 from perdure.host.clock import ticking
 from perdure.host.processes import is_alive, read_processes
+from perdure.live.drafts import draft
 from perdure.live.meant import Meant, There, program_of, stranger, there_in
 from perdure.live.typed import (
     Held,
@@ -36,6 +37,7 @@ from perdure.model.identity import Identity
 from perdure.model.process import Process
 from perdure.model.run import Program, RunState
 from perdure.model.screen import Screen, ScreenReading, State
+from perdure.model.secrets import redact_text
 from perdure.model.server import Server
 from perdure.model.text import encode
 from perdure.model.wrapped import Stage, read_wrapper
@@ -51,6 +53,10 @@ _SETTLE = 0.2
 _AGAIN = 1.0
 _INTERVAL = 0.1
 _PLAIN = Message(text="anything")
+#: How long what an agent was told may stand in its input though it has it.
+_DRAWN = 1.0
+#: How much of what stands in an input is told.
+_SHOWN = 60
 #: How often a transcript is read, at most: it may be long.
 _READ_EVERY = 0.5
 
@@ -164,6 +170,7 @@ class _Delivering:
 
     def run(self) -> Delivery:
         before = self._look()
+        looked = ticking()
         if before is None:
             return self._is(Result.REFUSED, "it is not there any more")
         self._agent, self._process = before.adapter, before.process
@@ -173,8 +180,10 @@ class _Delivering:
         try:
             if before.pane.mode:
                 leave_mode(self._spot)
+            if before.pane.mode or ticking() - looked >= _INTERVAL:
+                # Who was there some time ago is not who is there.
                 before = self._look() or before
-                if why := self._strange(before):
+                if why := self._strange(before) or self._unless(before.pane.lines):
                     return self._is(Result.REFUSED, why, look=before)
             self._before, self._was_busy = before, self._is_busy(before)
             return self._tell(before)
@@ -204,7 +213,23 @@ class _Delivering:
                 return f"{expected} has ended meanwhile; look again"
         if look.pane.mode and look.pane.mode not in PASSING:
             return f"it is in {look.pane.mode}, where keys mean something else"
-        return objection(look.reading, told)
+        return objection(look.reading, told) or self._joined(look)
+
+    def _joined(self, look: _Look) -> str:
+        """Why a text would not stand alone, "" when it would. What was sent just before may be there for another moment."""
+        told = self._message
+        # Who presses nothing behind it goes on with what stands there.
+        if not told.text or told.anyway or not (told.enter or told.keys):
+            return ""
+        until, found = ticking() + _DRAWN, _draft(look)
+        while found and ticking() < until:
+            self._pause(_INTERVAL)
+            later = self._look()
+            found = "" if later is None else _draft(later)
+        if not found:
+            return ""
+        shown = found if len(found) <= _SHOWN else f"{found[: _SHOWN - 1]}…"
+        return f"{redact_text(shown)!r} stands in its input, and the text would be joined with it"
 
     def _strange(self, look: _Look) -> str:
         """Why those who are there are not those who are meant, "" when they are."""
@@ -408,3 +433,11 @@ class _Delivering:
             enters=self._enters,
             screen=last_lines(look.pane.lines) if look is not None and result is not Result.DELIVERED else (),
         )
+
+
+def _draft(look: _Look) -> str:
+    """What somebody has begun to tell an agent. A shell's input is a command's."""
+    if look.adapter is None or (look.reading is not None and look.reading.frozen):
+        return ""
+    waits = look.reading is not None and look.reading.state is State.IDLE
+    return draft(look.pane.lines, look.pane.cursor, waits=waits)

@@ -10,12 +10,19 @@ from perdure.tmux import run
 from perdure.tmux.act import SHARED, Spot
 
 # The title comes last, for it may hold anything but a newline.
-_FACTS = (
-    "#{pid}|#{pane_pid}|#{pane_tty}|#{pane_dead}|#{pane_dead_status}|#{pane_mode}|#{pane_input_off}|"
-    + SHARED
-    + "|#{pane_title}"
+_WORDS = (
+    "pid",
+    "pane_pid",
+    "pane_tty",
+    "pane_dead",
+    "pane_dead_status",
+    "pane_mode",
+    "pane_input_off",
+    "cursor_x",
+    "cursor_y",
 )
-_COUNT = 9
+_FACTS = "|".join((*(f"#{{{word}}}" for word in _WORDS), SHARED, "#{pane_title}"))
+_COUNT = len(_WORDS) + 2
 
 
 class Peeked(NamedTuple):
@@ -34,6 +41,8 @@ class Peeked(NamedTuple):
     is_deaf: bool = False
     #: What is typed into it goes to others, too.
     is_shared: bool = False
+    #: Column and line of the cursor, from 0.
+    cursor: tuple[int, int] = (0, 0)
 
 
 def peek(spot: Spot) -> Peeked | None:
@@ -48,7 +57,7 @@ def peek(spot: Spot) -> Peeked | None:
     # For a pane that is not there tmux 3.3a expands the format to nothing and says no more.
     if client.status or len(told) != _COUNT or not told[1] or spot.server not in (None, int(told[0])):
         return None
-    _, pid, tty, dead, status, mode, deaf, shared, title = told
+    _, pid, tty, dead, status, mode, deaf, x, y, shared, title = told
     return Peeked(
         int(pid),
         tty,
@@ -59,4 +68,5 @@ def peek(spot: Spot) -> Peeked | None:
         tuple(decode(line) for line in lines),
         is_deaf=deaf == "1",
         is_shared=shared == "1",
+        cursor=(int(x), int(y)),
     )
