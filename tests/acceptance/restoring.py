@@ -210,7 +210,25 @@ def foreground(pid: int) -> tuple[list[str], str]:
 
 def contents(tmux: TmuxServer, target: str) -> list[str]:
     """Return everything a pane has printed, colours included, without the empty lines below."""
-    lines = tmux.run("capture-pane", "-epJ", "-S", "-", "-t", target).decode(errors="replace").splitlines()
+    return _without_empty_end(tmux.run("capture-pane", "-epJ", "-S", "-", "-t", target))
+
+
+def all_contents(tmux: TmuxServer) -> dict[str, list[str]]:
+    """Return what `contents` does of every pane, asked at once: there may be many, and they may be asked for often."""
+    format = "#{session_name}:#{window_index}.#{pane_index}"
+    targets = tmux.run("list-panes", "-a", "-F", format).decode().split()
+    end = f"── the end of a pane, {os.urandom(4).hex()} ──"
+    words = [
+        word
+        for target in targets
+        for word in ("capture-pane", "-epJ", "-S", "-", "-t", f"={target}", ";", "display-message", "-p", end, ";")
+    ]
+    texts = tmux.run(*words[:-1]).split(f"{end}\n".encode())
+    return {target: _without_empty_end(text) for target, text in zip(targets, texts, strict=False)}
+
+
+def _without_empty_end(text: bytes) -> list[str]:
+    lines = text.decode(errors="replace").splitlines()
     while lines and not lines[-1].strip():
         lines.pop()
     return lines

@@ -15,6 +15,7 @@ import pytest
 
 from tests.acceptance.kit import configure, only_json, save, sentence, wait_for
 from tests.acceptance.restoring import (
+    all_contents,
     await_calm,
     await_same,
     contents,
@@ -148,9 +149,7 @@ class Scene:
 
     def texts(self) -> dict[str, list[str]]:
         """Return what stands in every pane, without the times in it."""
-        format = "#{session_name}:#{window_index}.#{pane_index}"
-        targets = self.tmux.run("list-panes", "-a", "-F", format).decode().split()
-        return {target: [_TIMES.sub("", line) for line in contents(self.tmux, f"={target}")] for target in targets}
+        return {target: [_TIMES.sub("", line) for line in lines] for target, lines in all_contents(self.tmux).items()}
 
     def started(self) -> dict[str, int]:
         """Return how often each conversation was started since the last end."""
@@ -223,7 +222,7 @@ def test_killed_at_any_moment_and_run_again(scene: Scene, chunk: int) -> None:
 
 def test_killed_twice_in_a_row(scene: Scene) -> None:
     clean = scene.clean_run()
-    for _ in range(5):
+    for _ in range(3):
         scene.end()
         for kill in range(2):
             seconds = clean.seconds * random.uniform(0.2 + 0.3 * kill, 1)
@@ -283,7 +282,7 @@ def test_with_its_server_gone_too_it_begins_anew(scene: Scene) -> None:
 
 def test_two_at_the_same_moment_make_nothing_twice(scene: Scene) -> None:
     clean = scene.clean_run()
-    for _ in range(10):
+    for _ in range(5):
         scene.end()
         both = [scene.begin() for _ in range(2)]
         ended = [(process.communicate(timeout=PATIENCE)[1].decode(), process.returncode) for process in both]
