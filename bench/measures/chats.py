@@ -169,6 +169,8 @@ def _reads(
             directory = shelf.filled(peers, peer, cache, turns=turns, chats=_OTHERS + 1, long=min(LONG, turns))
             (hand,) = stack.enter_context(peers.hands(peer, directory))
             hands.append(hand)
+            # One that an earlier version has kept may have to be indexed anew.
+            hand.do("settle")
             steps[f"{peer}: {LOAD}"] = _loading(hand, min(LONG, turns))
         for kind, asked in kinds.items():
             for hand in hands:

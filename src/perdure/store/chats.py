@@ -207,7 +207,8 @@ class ChatBook(Search):
             return bool(self.driver.execute(self.sql["touch_chat"], id=id, at=stamp(at)))
 
     def append_turns(self, id: str, turns: Sequence[Turn], at: datetime, *, expect: int | None = None) -> int:
-        _refuse_unstorable(id)
+        if not self.is_known(id):
+            _refuse_unstorable(id)
         position = super().append_turns(id, turns, at, expect=expect)
         self.wake_indexer()
         return position
@@ -249,6 +250,14 @@ class ChatBook(Search):
 
     def index_turns(self, limit: int = 200) -> bool:
         return not self._is_read_only and super().index_turns(limit)
+
+    def index_whole(self) -> None:
+        """Let everything that was said be found; where nothing can be written, what was indexed before has to do."""
+        if self._is_read_only and self.driver.dialect == "sqlite" and not self.driver.has_table("turn_terms"):
+            raise errors.StoreUnusable(
+                "What was said has never been searched here, and nothing can be written: it cannot be indexed."
+            )
+        super().index_whole()
 
     def close(self) -> None:
         """Let nothing be indexed any more, and all be told; the database is let go of by whoever opened it."""

@@ -84,24 +84,30 @@ class Search(Turns):
             "role": None if role is None else plain(role),
             "since": _EVER if since is None else stamp(since),
             "until": _NEVER if until is None else stamp(until),
-            "query": self._query(asked, role),
+            "query": self._query(asked, role, since, until),
         }
         most = max(_MATCHES, limit)
-        self._whole_index()
+        self.index_whole()
         try:
             matches = self._matches(chat, sorted(reaches or ("",)), whose, which, most)
         except errors.StoreDamaged:
             # The index alone can be made anew from what was said; if it is more than that, this meets it again.
             self.rebuild_index()
-            self._whole_index()
+            self.index_whole()
             matches = self._matches(chat, sorted(reaches or ("",)), whose, which, most)
         return self._best(matches, terms, max(0, limit))
 
-    def _query(self, asked: words.Wanted, role: str | None) -> str:
+    def _query(self, asked: words.Wanted, role: str | None, since: datetime | None, until: datetime | None) -> str:
         if self.driver.dialect != "sqlite":
             return asked.for_tsquery
-        # By the index, too: else every turn with those words would be looked at until some of the role are found.
-        return asked.for_fts5 if role is None else f'({asked.for_fts5}) AND "{words.mark_of(role)}"'
+        # By the index, too: else every turn with those words would be looked at until some of the role or time are found.
+        query = asked.for_fts5
+        if role is not None:
+            query = f'({query}) AND "{words.mark_of(role)}"'
+        if since is not None or until is not None:
+            marks = [f'"{mark}"' for mark in words.marks_between(since, until) or (words.NEVER,)]
+            query = f"({query}) AND ({' OR '.join(marks)})"
+        return query
 
     def index_turns(self, limit: int = _AT_ONCE) -> bool:
         with self._indexing:
@@ -134,7 +140,7 @@ class Search(Turns):
 
     def forget_words(self, chat: str, number: int, rows: list[Row]) -> None:
         """Let turns be found no more, inside a transaction."""
-        if not self._has_index and not self.driver.has_table("turn_words"):
+        if not self._has_index and not self.driver.has_table("turn_terms"):
             return
         for row in rows:
             self.driver.execute(self._dialect("forget_words"), **self._words_of(chat, number, row))
@@ -239,7 +245,8 @@ class Search(Turns):
                     raise damaged_chat(chat) from error
         return found
 
-    def _whole_index(self) -> None:
+    def index_whole(self) -> None:
+        """Let everything that was said be found."""
         try:
             while self.index_turns():
                 continue
@@ -251,7 +258,10 @@ class Search(Turns):
     def _make_index(self) -> None:
         if not self._has_index:
             with self.changing():
-                self.driver.execute(self.sql["make_index_sqlite"])
+                if not self.driver.has_table("turn_terms"):
+                    self.driver.execute(self.sql["drop_old_index_sqlite"])
+                    self.driver.execute(self.sql["make_index_sqlite"])
+                    self.driver.execute(self.sql["nothing_searchable"])
             self._has_index = True
 
     def _stretches(self, limit: int) -> Iterator[_Stretch]:
@@ -280,7 +290,8 @@ class Search(Turns):
         with suppress(*UNREADABLE):
             turn = turn_from(chat, number, row)
             if self.driver.dialect == "sqlite":
-                found = f"{words.for_fts5(text_of(turn))} {words.mark_of(turn.role)}"
+                marks = (words.mark_of(turn.role), *words.marks_at(row[2]))
+                found = " ".join((words.for_fts5(text_of(turn)), *marks))
             else:
                 found = words.for_tsvector(text_of(turn))
         return {"id": row[0], "words": found}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from math import log
 
 from msgspec import Struct
@@ -25,6 +26,13 @@ _AROUND = 80
 _UNKNOWN_LENGTH = 10_000
 #: How much of a turn can be searched: more does not fit into a row of PostgreSQL's.
 SEARCHABLE = 250_000
+#: The years that are told apart in the index, the first and the one behind the last; and what stands for all others.
+_FIRST_YEAR, _LAST_YEAR = 1970, 2100
+_LONG_AGO, _FAR_AHEAD = "::before", "::after"
+#: The mark of no turn.
+NEVER = "::never"
+#: Of how many marks a time is made at most: hours, days and months at both ends, all years, and those of no year.
+MOST_MARKS = 2 * (23 + 30 + 11) + _LAST_YEAR - _FIRST_YEAR + 2
 
 
 class Term(Struct, frozen=True):
@@ -97,6 +105,44 @@ def for_fts5(text: str) -> str:
 def mark_of(role: str) -> str:
     """Return what SQLite indexes a role as: like no word, and nearly always like no other role."""
     return ":" + "".join(letter for letter in role.lower() if letter.isascii() and letter.isalnum())[:_LONGEST]
+
+
+def marks_at(stamped: str) -> tuple[str, ...]:
+    """Return what SQLite indexes the time of a turn as: its year, month, day and hour, like no word and no role."""
+    year, month, day, hour = stamped[:4], stamped[5:7], stamped[8:10], stamped[11:13]
+    if not _FIRST_YEAR <= int(year) < _LAST_YEAR:
+        return (_LONG_AGO if int(year) < _FIRST_YEAR else _FAR_AHEAD,)
+    return f"::{year}", f"::{year}{month}", f"::{year}{month}{day}", f"::{year}{month}{day}{hour}"
+
+
+def marks_between(since: datetime | None, until: datetime | None) -> tuple[str, ...]:
+    """Return marks of which every turn has one that was said from one moment up to another, and few others do."""
+    low, high = datetime(_FIRST_YEAR, 1, 1, tzinfo=UTC), datetime(_LAST_YEAR, 1, 1, tzinfo=UTC)
+    marks = []
+    if since is None or since < low:
+        marks.append(_LONG_AGO)
+    if until is None or until > high:
+        marks.append(_FAR_AHEAD)
+    at = low if since is None or since < low else min(since, high).astimezone(UTC)
+    end = high if until is None or until > high else max(until, low).astimezone(UTC)
+    at = at.replace(minute=0, second=0, microsecond=0)
+    while at < end:
+        mark, at = _widest(at, end)
+        marks.append(mark)
+    return tuple(marks)
+
+
+def _widest(at: datetime, end: datetime) -> tuple[str, datetime]:
+    """The mark of the longest time that begins at an hour and is over by the end, or of the hour; and when it is over."""
+    if at.hour == 0:
+        next_month = (at.replace(day=28) + timedelta(days=4)).replace(day=1)
+        if at.day == at.month == 1 and at.replace(year=at.year + 1) <= end:
+            return f"::{at:%Y}", at.replace(year=at.year + 1)
+        if at.day == 1 and next_month <= end:
+            return f"::{at:%Y%m}", next_month
+        if at + timedelta(days=1) <= end:
+            return f"::{at:%Y%m%d}", at + timedelta(days=1)
+    return f"::{at:%Y%m%d%H}", at + timedelta(hours=1)
 
 
 def for_tsvector(text: str) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import closing, suppress
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,10 +14,15 @@ from hypothesis import strategies as st
 from perdure import errors
 from perdure.model.chat_owner import owner_of, reaches_of
 from perdure.store.chats import ChatBook
+from perdure.store.read_only import open_read_only
 from perdure.store.store import Store
 from tests.builders import at
 from tests.contract.store.chats import a_chat, a_source, a_turn
+from tests.contract.store.conftest import Place
 
+#: So that no example of a property finds what another has said.
+EXAMPLES = count(100)
+FIRST = datetime(2025, 12, 30, tzinfo=UTC)
 SAID = (
     ("c1", "user", "The roof needs new tiles, see roof-plan_v2.txt", 1),
     ("c1", "assistant", "Which tiles do you want? Slate or clay?", 2),
@@ -155,7 +163,7 @@ def test_it_is_indexed_in_the_background_where_threads_are_allowed(threaded: Sto
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 def test_an_index_that_is_damaged_is_made_anew(book: ChatBook) -> None:
     assert len(where(book, "tiles")) == 3
-    book.driver.execute("UPDATE turn_words_data SET block = :block", block=b"spoilt")
+    book.driver.execute("UPDATE turn_terms_data SET block = :block", block=b"spoilt")
     book.driver.execute("PRAGMA wal_checkpoint")
     store = Store(book.driver, "")
     assert len(where(store.chats, "tiles")) == 3
@@ -167,3 +175,73 @@ def test_as_many_are_found_as_are_wanted(store: Store) -> None:
     assert len(store.chats.search_turns("mortar", limit=1000)) == 250
     assert len(store.chats.search_turns("mortar", limit=3)) == 3
     assert len(store.chats.search_turns("mortar", chat="c1", limit=1000)) == 250
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_between_two_moments_exactly_that_is_found_that_was_said_then(store: Store, data: st.DataObject) -> None:
+    id = f"c{next(EXAMPLES)}"
+    store.chats.begin_chat(a_chat(id))
+    # In any order: clocks are wrong at times.
+    moments = st.integers(0, 35 * 24 * 3600).map(lambda seconds: FIRST + timedelta(seconds=seconds))
+    times = data.draw(st.lists(moments, min_size=1, max_size=12))
+    since, until = (data.draw(st.sampled_from(times) | moments | st.none()) for _ in range(2))
+    store.chats.append_turns(id, [a_turn("mortar", at=each) for each in times], at(0))
+    found = {each.position for each in store.chats.search_turns("mortar", chat=id, since=since, until=until)}
+    assert found == {
+        position
+        for position, each in enumerate(times, 1)
+        if (since is None or since <= each) and (until is None or each < until)
+    }
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("days", [(0, 2), (150, 151), (399, None)])
+def test_what_was_said_at_other_times_costs_next_to_nothing(store: Store, days: tuple[int, int | None]) -> None:
+    store.chats.begin_chat(a_chat("c1"))
+    day = timedelta(days=1)
+    turns = [a_turn("mortar", at=at(0) + day * (each // 10)) for each in range(4000)]
+    store.chats.append_turns("c1", turns, at(0))
+    assert len(store.chats.search_turns("mortar", limit=5000)) == 4000
+    since, until = at(0) + day * days[0], None if days[1] is None else at(0) + day * days[1]
+    steps = [0]
+
+    def step() -> None:
+        steps[0] += 1
+
+    # How much the database has to do, rather than how long that takes.
+    connection = cast(Any, store.driver)._connection
+    connection.set_progress_handler(step, 100)
+    found = store.chats.search_turns("mortar", since=since, until=until, limit=100)
+    connection.set_progress_handler(None, 0)
+    assert len(found) == 10 * (1 if days[1] is None else days[1] - days[0])
+    assert steps[0] < 100
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_what_was_indexed_by_an_earlier_version_is_found_by_time_too(place: Place) -> None:
+    with closing(place.open()) as store:
+        store.chats.begin_chat(a_chat("c1"))
+        store.chats.append_turns("c1", [a_turn("mortar", at=at(0))], at(0))
+        assert len(store.chats.search_turns("mortar")) == 1
+        # As it was before turns were indexed by their times.
+        store.driver.execute("DROP TABLE turn_terms")
+        store.driver.execute("CREATE VIRTUAL TABLE turn_words USING fts5 (words, content = '')")
+    with closing(place.open()) as store:
+        assert len(store.chats.search_turns("mortar", since=at(0), until=at(1))) == 1
+        assert store.check() == ()
+        assert store.driver.fetch("SELECT name FROM sqlite_master WHERE name LIKE 'turn_words%'") == []
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_where_nothing_can_be_written_what_is_indexed_is_found_and_else_it_is_said(place: Place) -> None:
+    with closing(place.open()) as store:
+        store.chats.begin_chat(a_chat("c1"))
+        store.chats.append_turns("c1", [a_turn("mortar")], at(0))
+    reading = open_read_only(place.url, place.state_dir)
+    with closing(reading), pytest.raises(errors.StoreUnusable, match="has never been searched"):
+        reading.chats.search_turns("mortar")
+    with closing(place.open()) as store:
+        assert len(store.chats.search_turns("mortar")) == 1
+    with closing(open_read_only(place.url, place.state_dir)) as reading:
+        assert len(reading.chats.search_turns("mortar")) == 1

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, timezone
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from perdure import errors
 from perdure.store import words
+from perdure.store.rows import stamp
 from perdure.store.words import Term, Wanted
 
 ANY_TEXT = st.text(st.characters())
@@ -81,3 +84,40 @@ def test_a_very_long_text_fits_into_an_index() -> None:
     text = " ".join(str(number) for number in range(100_000))
     assert len(words.for_tsvector(text).encode()) < 1 << 20
     assert len(words.for_fts5(text).encode()) <= words.SEARCHABLE
+
+
+EARLIEST, CLOSE_BY = datetime(2, 1, 1, tzinfo=UTC), datetime(2025, 12, 30, tzinfo=UTC)
+ZONES = st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30)), timezone(timedelta(hours=-11))])
+#: Most of them close by; some further away than anybody keeps a calendar for.
+MOMENTS = st.builds(
+    lambda first, minutes, zone: (first + timedelta(minutes=minutes)).astimezone(zone),
+    st.sampled_from([CLOSE_BY, EARLIEST]),
+    st.integers(0, 90_000) | st.integers(0, 7000 * 365 * 24 * 60),
+    ZONES,
+)
+
+
+@given(MOMENTS, MOMENTS | st.none(), MOMENTS | st.none())
+@example(
+    datetime(2026, 1, 31, 23, 59, tzinfo=UTC), datetime(2026, 1, 31, 23, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
+)
+def test_whatever_was_said_between_two_moments_has_a_mark_of_the_time_between_them(
+    at: datetime, since: datetime | None, until: datetime | None
+) -> None:
+    between = words.marks_between(since, until)
+    shared = set(between) & set(words.marks_at(stamp(at)))
+    assert len(between) == len(set(between)) <= words.MOST_MARKS
+    hour = timedelta(hours=1)
+    if (since is None or since <= at) and (until is None or at < until):
+        assert shared
+    elif 1970 < at.year < 2100 and (
+        (since is not None and at < since - hour) or (until is not None and at > until + hour)
+    ):
+        assert not shared
+
+
+def test_times_are_marked_like_no_word_and_no_role() -> None:
+    marks = words.marks_at("2026-01-31T23:59:59.000000Z")
+    assert marks == ("::2026", "::202601", "::20260131", "::2026013123")
+    assert not set(marks) & {words.mark_of(role) for role in ("2026", ":2026", "::2026")}
+    assert words.words_of("::2026 :2026") == ["2026", "2026"]
