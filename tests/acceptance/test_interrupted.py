@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
+from typing import Self
 
 import msgspec
 
 from tests.acceptance.kit import history, is_whole, manifests, only_json, save, settle, snapshot, wait_for
 from tests.conftest import PrivateHome
+from tests.integration.looking import is_running
 from tests.perdure_cli import Perdure
-from tests.tmux_server import TmuxServer
+from tests.tmux_server import PATIENCE, TmuxServer
 
-KILLS = 100
+KILLS = 200
 
 
 def test_two_saves_in_one_second_are_both_right(perdure: Perdure, tmux: TmuxServer) -> None:
@@ -76,18 +80,19 @@ def test_a_save_killed_at_any_moment_leaves_the_last_good_snapshot_whole(
     good = save(perdure)["snapshot"]
     chance, longest = random.Random(1), 0.05
     known = {good}
-    for number in range(KILLS):
-        tmux.run("rename-window", "-t", "work", f"step {number}")
-        saver = subprocess.Popen(perdure.argv("save"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        # Most of a run is starting up; what may hurt happens once it has the store open.
-        if number % 8:
-            _await_store(saver, private_home)
-        time.sleep(chance.uniform(0.0, longest))
-        saver.kill()
-        # However fast the machine is at the moment: some come to their end, most do not.
-        longest *= 0.9 if saver.wait() == 0 else 1.05
-        if number % 20 == 19:
-            _is_whole_after_a_kill(perdure, private_home, known)
+    with Savers() as savers:
+        for number in range(KILLS):
+            tmux.run("rename-window", "-t", "work", f"step {number}")
+            saver = savers.begin()
+            # What may hurt happens once it has the store open.
+            if number % 8:
+                _await_store(saver, private_home)
+            time.sleep(chance.uniform(0.0, longest))
+            os.kill(saver, signal.SIGKILL)
+            # However fast the machine is at the moment: some come to their end, most do not.
+            longest *= 0.9 if savers.bury() == 0 else 1.05
+            if number % 20 == 19:
+                _is_whole_after_a_kill(perdure, private_home, known)
     assert len(known) > 5, "nearly every save was killed before it wrote: nothing was shown"
     last = save(perdure)
     assert snapshot(perdure)["id"] == last["snapshot"]
@@ -95,16 +100,59 @@ def test_a_save_killed_at_any_moment_leaves_the_last_good_snapshot_whole(
     assert is_whole(perdure)
 
 
-def _await_store(saver: subprocess.Popen[bytes], home: PrivateHome) -> None:
+class Savers:
+    """A program that has imported everything, and a copy of it for each save: most of a run is that, and cannot hurt."""
+
+    _PROGRAM = """
+import os, sys
+from perdure.cli.main import main
+def save():
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os._exit(main(["save"]))
+answers = os.dup(1)
+os.dup2(2, 1)
+main(["save"])
+for _ in sys.stdin:
+    copy = os.fork() or save()
+    os.write(answers, b"%d\\n" % copy)
+    sys.stdin.readline()
+    os.write(answers, b"%d\\n" % os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]))
+"""
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", self._PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        return self
+
+    def begin(self) -> int:
+        """Begin a save, and return its pid, which is nobody else's before it is buried."""
+        return self._ask()
+
+    def bury(self) -> int:
+        """Wait for the end of the save, and return how it ended."""
+        return self._ask()
+
+    def _ask(self) -> int:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\n")
+        return int(self._process.stdout.readline())
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate(timeout=PATIENCE)
+
+
+def _await_store(saver: int, home: PrivateHome) -> None:
     """Wait until a process has the store open, or has ended."""
-    database, folder = os.path.join(home.state, "perdure.db"), f"/proc/{saver.pid}/fd"
+    database, folder = os.path.join(home.state, "perdure.db"), f"/proc/{saver}/fd"
 
     def is_open() -> bool:
         with suppress(OSError):
             return any(os.readlink(os.path.join(folder, name)) == database for name in os.listdir(folder))
         return False
 
-    wait_for(lambda: saver.poll() is not None or is_open(), "a process with the store")
+    wait_for(lambda: not is_running(saver) or is_open(), "a process with the store")
 
 
 def _is_whole_after_a_kill(perdure: Perdure, home: PrivateHome, known: set[str]) -> None:
