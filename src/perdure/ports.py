@@ -316,10 +316,12 @@ class RunStore(Protocol):
         has read up to a number never finds a smaller one later.
         """
 
-    def list_runs(self, *, host: str | None = None, over: bool | None = None) -> tuple[Run, ...]:
+    def list_runs(
+        self, *, host: str | None = None, over: bool | None = None, ended_after: datetime | None = None
+    ) -> tuple[Run, ...]:
         """Return runs by their numbers: of a host, and those whose panes are gone (`over`), are not, or both.
 
-        What cannot be read back is left out.
+        With `ended_after` only those whose panes were gone later than then. What cannot be read back is left out.
         """
 
     def get_run(self, id: str) -> Run:

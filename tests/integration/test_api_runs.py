@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
+from perdure.daemon.rounds import Rounds
 from perdure.errors import StoreUnusable
 from perdure.host import places
 from perdure.model.run import Run, RunState
@@ -102,6 +105,44 @@ def test_runs_and_numbers_are_told_while_the_store_cannot_be_used(
             refused = await client.get("/api/runs", params={"over": True})
             assert (refused.status_code, refused.json()["code"]) == (503, "STORE_UNUSABLE")
             assert refused.json()["message"] == "The disk is full."
+
+    asyncio.run(go())
+
+
+def test_of_those_that_are_over_only_the_latest_are_told(tmux: TmuxServer) -> None:
+    """Three months of them are kept; whoever shows the last day asks for that."""
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one")
+
+    async def go() -> None:
+        async with api_here() as api, api.client() as client:
+            run = await await_run(api.world.daemon, "work:0.0")
+            now = api.world.now()
+
+            def note(rounds: Rounds) -> None:
+                over = [
+                    structs.replace(run, id=f"r{number}", ended_at=now - timedelta(days=days))
+                    for number, days in ((50, 80), (51, 2), (52, 0.5))
+                ]
+                rounds.world.store.record(over, [])
+
+            await api.world.daemon.in_order(note)
+
+            async def told(**params: str | bool) -> list[str]:
+                answer = await client.get("/api/runs", params=params)
+                assert answer.status_code == 200, answer.text
+                return [each["id"] for each in answer.json()["items"]]
+
+            yesterday = (now - timedelta(days=1)).isoformat()
+            assert await told() == [run.id]
+            assert await told(over=True) == [run.id, "r50", "r51", "r52"]
+            assert await told(over=True, ended_after=yesterday) == [run.id, "r52"]
+            # Whoever asks for some of them wants them.
+            assert await told(ended_after=yesterday.replace("+00:00", "Z")) == [run.id, "r52"]
+            assert await told(ended_after=(now - timedelta(days=3)).isoformat(), session="other") == []
+            for wrong in ("yesterday", "", "2026-11-15T18:30:00", "0001-01-01T00:00:00+14:00", "2026-13-01T00:00:00Z"):
+                refused = await client.get("/api/runs", params={"ended_after": wrong})
+                assert (refused.status_code, refused.json()["code"]) == (400, "USAGE_ERROR"), wrong
+                assert refused.json()["message"].endswith(".")
 
     asyncio.run(go())
 

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from perdure.api.asking import Cursor, Id, Limit, Who, World
 from perdure.api.failures import failures
-from perdure.api.replies import PAGE, Page, cursor_of, number_in, value_in
+from perdure.api.replies import PAGE, Page, cursor_of, number_in, value_in, with_zone
 from perdure.api.world import ApiWorld
 from perdure.chats.mirror import mirror_in
 from perdure.chats.naming import tip_of
@@ -187,8 +187,7 @@ async def search_chats(
     """What was said, by words, the best first."""
     if not world.owners_only(caller):
         return Page(items=[])
-    if any(when is not None and when.tzinfo is None for when in (since, until)):
-        raise UsageError("A moment needs its zone, as in 2026-11-15T18:30:00Z.")
+    since, until = with_zone(since), with_zone(until)
     if since is not None and until is not None and since >= until:
         raise UsageError("`since` is not before `until`.")
     terms = [term for group in wanted(q).groups for term in group]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -78,6 +79,18 @@ def value_in(cursor: str | None, kind: type[T]) -> T | None:
         return msgspec.json.decode(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=kind)
     except (Error, ValueError, msgspec.DecodeError) as error:
         raise UsageError("There is no such page: only what `next` said leads to one.") from error
+
+
+def with_zone(moment: datetime | None) -> datetime | None:
+    """Return a moment somebody named, in UTC. Raises `UsageError` for one without a zone, which could be any of several."""
+    if moment is None:
+        return None
+    if moment.tzinfo is None:
+        raise UsageError("A moment needs its zone, as in 2026-11-15T18:30:00Z.")
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise UsageError("There is no such moment: it is before all time, or after it.") from error
 
 
 def unless_known(request: Request[Any, Any, Any], content: T, *, by: object = None) -> Response[T]:

@@ -26,6 +26,7 @@ from perdure.api.replies import (
     tagged,
     unchanged,
     unless_known,
+    with_zone,
 )
 from perdure.api.run_rows import RunRow
 from perdure.live.event_row import EventRow, event_row
@@ -67,6 +68,10 @@ Words: TypeAlias = Annotated[
     str | None, QueryParameter(max_length=500, description="Only with all these words in what is shown of them.")
 ]
 Over: TypeAlias = Annotated[bool, QueryParameter(description="Also those whose panes are gone.")]
+EndedAfter: TypeAlias = Annotated[
+    datetime | None,
+    QueryParameter(description="Also those whose panes were gone later than this moment, which needs its zone."),
+]
 Colours: TypeAlias = Annotated[bool, QueryParameter(description="With the colours, as a terminal is told them.")]
 Lines: TypeAlias = Annotated[
     int, QueryParameter(ge=1, le=_LONGEST_SCROLLBACK, description="How many lines above the visible ones, at most.")
@@ -134,8 +139,11 @@ async def list_runs(
     session: Session = None,
     q: Words = None,
     over: Over = False,
+    ended_after: EndedAfter = None,
 ) -> Response[Page[RunRow]]:
     """Every run whose pane is there, in the order of their ids."""
+    ended_after = with_zone(ended_after)
+    over = over or ended_after is not None
     current = world.current
     # What the answer is made of, where that is all in memory: told without making it.
     etag = etag_of(encoded((world.began_at, current.version, caller.uid, str(request.url.query))))
@@ -143,7 +151,7 @@ async def list_runs(
         return unchanged(etag)
     runs: Sequence[Run] = [run for run in current.runs if is_run_of(run, caller.uid)]
     if over:
-        gone = await world.read(lambda store: store.list_runs(host=world.host, over=True))
+        gone = await world.read(lambda store: store.list_runs(host=world.host, over=True, ended_after=ended_after))
         runs = [*runs, *(run for run in gone if is_run_of(run, caller.uid) and current.get(run.id) is None)]
     runs = [
         run

@@ -49,8 +49,14 @@ class Runs:
         self.keep_events(stored)
         return stored
 
-    def list_runs(self, *, host: str | None = None, over: bool | None = None) -> tuple[Run, ...]:
-        found = map(run_from, self.driver.fetch(self._sql[_LISTINGS[over]], host=host))
+    def list_runs(
+        self, *, host: str | None = None, over: bool | None = None, ended_after: datetime | None = None
+    ) -> tuple[Run, ...]:
+        if ended_after is None:
+            rows = self.driver.fetch(self._sql[_LISTINGS[over]], host=host)
+        else:
+            rows = self.driver.fetch(self._sql["list_runs_that_ended_after"], host=host, after=stamp(ended_after))
+        found = map(run_from, rows)
         return tuple(run for run in found if run is not None)
 
     def get_run(self, id: str) -> Run:

@@ -77,6 +77,8 @@ def test_runs_are_listed_by_number_host_and_whether_they_are_over(store: Store) 
     assert ids(store, host="laptop", over=False) == ["r10"]
     assert ids(store, host="desktop") == ["r2"]
     assert ids(store, host="none") == []
+    assert [ids(store, ended_after=at(seconds)) for seconds in (4.999999, 5, 6)] == [["r9", "r11"], ["r11"], []]
+    assert ids(store, ended_after=at(5), host="desktop", over=True) == []
 
 
 @pytest.mark.parametrize("id", ["r1", "r01", "1", "", "r", "r\0", "r99999999999999999999", "é"])

@@ -23,7 +23,10 @@ export function endedLately(runs: readonly Run[], now: number): Run[] {
 
 async function refresh(): Promise<void> {
   try {
-    ended.value = endedLately(await askAll<Run>("/api/runs?over=true&limit=1000", MOST), Date.now());
+    const now = Date.now();
+    // They are kept for months: only those of the last day are asked for.
+    const after = new Date(now - LATELY).toISOString();
+    ended.value = endedLately(await askAll<Run>(`/api/runs?ended_after=${after}&limit=1000`, MOST), now);
   } catch {
     // Those that are there matter more, and say themselves when they cannot be asked for.
   }

@@ -17,6 +17,11 @@ WHERE (CAST(:host AS TEXT) IS NULL OR host = :host) ORDER BY number
 SELECT number, host, ended_at, body FROM runs
 WHERE ended_at IS NOT NULL AND (CAST(:host AS TEXT) IS NULL OR host = :host) ORDER BY number
 
+-- name: list_runs_that_ended_after
+-- Runs whose panes were gone later than a time, of a host when one is given.
+SELECT number, host, ended_at, body FROM runs
+WHERE ended_at > :after AND (CAST(:host AS TEXT) IS NULL OR host = :host) ORDER BY number
+
 -- name: list_runs_that_go_on
 -- Runs whose panes are there, of a host when one is given.
 SELECT number, host, ended_at, body FROM runs
