@@ -423,8 +423,10 @@ def test_nobody_hears_what_another_was_to_be_told_whenever_they_came(
 @pytest.mark.parametrize(
     ("word", "behind", "result"),
     [
-        # Before it is looked at, before it is taken out of copy mode, and between the text and Enter.
+        # Before it is looked at, while what somebody has begun to type there is waited for, before it is taken out of copy
+        # mode, and between the text and Enter.
         ("capture-pane", "", "refused"),
+        ("capture-pane", "capture-pane", "refused"),
         ("cancel", "", "refused"),
         ("capture-pane", "load-buffer", "unconfirmed"),
     ],
@@ -445,6 +447,9 @@ def test_an_agent_that_was_stopped_for_another_in_the_same_shell_is_not_there(
     await_only(agents, tmux, ONE)
     if word == "cancel":
         tmux.run("copy-mode", "-t", "work:")
+    if behind == "capture-pane":
+        tmux.run("send-keys", "-t", "work:", "-l", "half a ")
+        wait_for(lambda: "▸ half a" in screen(tmux, "work:"), "what was begun")
     shown = "until tmux capture-pane -p -t work: | grep -q {}; do sleep 0.05; done"
     steps = [
         *(["tmux send-keys -t work: -X cancel"] if word == "cancel" else []),
