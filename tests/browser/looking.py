@@ -8,7 +8,7 @@ from typing import Any
 from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, expect
 
 #: How long something may take to be shown, in milliseconds; generous, since nothing is measured by it.
-PATIENCE = 20_000
+PATIENCE = 60_000
 #: The sizes of a desk and of a phone.
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 

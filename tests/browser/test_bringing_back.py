@@ -55,7 +55,7 @@ def test_a_restore_that_was_cut_short_is_told_of_and_gone_on_with(
     machine.agent("roof", "plan the roof")
     for number in range(12):
         tmux.run("new-session", "-d", "-s", f"shell{number}", "-n", "w", "sleep 3600")
-    machine.agents.await_running(1, 1)
+    machine.agents.await_running(1, 2)
     conversations = set(machine.agents.running())
     with machine.watched() as watcher:
         watcher.await_state("roof:0.0", "idle", "attention(done)")

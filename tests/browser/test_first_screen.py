@@ -26,7 +26,8 @@ def test_a_newcomer_is_told_what_to_do_and_sees_their_first_agent_come(
 def test_an_agent_goes_busy_asks_is_answered_and_is_idle_again_without_a_reload(
     machine: Machine, dashboard: Callable[..., Dashboard]
 ) -> None:
-    machine.agent("deploy", think=0.7)
+    # Long enough for a browser that has much else to do to show that it is busy.
+    machine.agent("deploy", think=3)
     with machine.watched() as watcher:
         watcher.await_state("deploy:0.0", "idle")
         looking = dashboard()
