@@ -65,7 +65,9 @@ def test_a_text_is_delivered_and_waited_for(private_home: PrivateHome, tmux: Tmu
 
     async def go(api: Api, client: httpx.AsyncClient) -> None:
         run = await await_run(api.world.daemon, "work:0.0", is_idle)
-        told = await client.post(f"/api/runs/{run.id}/input", json={"text": "hello pdr_" + "x" * 43})
+        told = await client.post(
+            f"/api/runs/{run.id}/input", json={"text": "hello pdr_" + "x" * 43, "timeout": PATIENCE}
+        )
         assert told.status_code == 200, told.text
         assert (told.json()["result"], told.json()["run"], told.json()["target"]) == ("delivered", run.id, "work:0.0")
         reached = await client.get(f"/api/runs/{run.id}/wait", params={"until": "idle", "timeout": PATIENCE})
@@ -110,7 +112,8 @@ def test_an_answer_is_given_only_while_that_is_asked(private_home: PrivateHome, 
         assert (await client.get(f"/api/runs/{run.id}/prompt")).json()["prompt"] == asked["prompt"]
         refused = await client.post(f"/api/runs/{run.id}/input", json={"text": "something else"})
         assert refused.json()["result"] == "refused"
-        given = await client.post(f"/api/runs/{run.id}/answer", json={"prompt": asked["prompt"], "choice": "y"})
+        answer = {"prompt": asked["prompt"], "choice": "y", "timeout": PATIENCE}
+        given = await client.post(f"/api/runs/{run.id}/answer", json=answer)
         assert (given.status_code, given.json()["result"]) == (200, "delivered"), given.text
         await await_run(api.world.daemon, "work:0.0", lambda run: run.status.waits)
         late = await client.post(f"/api/runs/{run.id}/answer", json={"prompt": asked["prompt"], "choice": "y"})
@@ -167,7 +170,9 @@ def test_an_agent_the_daemon_has_not_seen_yet_is_not_who_is_told(private_home: P
             "work:0.0",
             lambda run: is_idle(run) and run.program is not None and run.program.pid == new,
         )
-        said = (await client.post(f"/api/runs/{run.id}/input", json={"text": "for the second one"})).json()
+        said = (
+            await client.post(f"/api/runs/{run.id}/input", json={"text": "for the second one", "timeout": PATIENCE})
+        ).json()
         assert said["result"] == "delivered"
 
     with_api(go)
