@@ -22,12 +22,13 @@ def test_nothing_is_joined_with_what_stands_in_the_input_unless_that_is_wanted(
     refused = perdure("send", "--json", "work", "build is slow")
     told = only_json(refused)
     assert (refused.code, told["result"], told["enters"]) == (6, "refused", 0)
+    assert told["draft"] == "delete the"
     assert "'delete the' stands in its input" in told["why"]
     assert "build" not in screen(tmux, "work:")
     # Keys are what somebody presses who has seen it.
     perdure.ok("send", "work", "--key", "C-u")
     told = only_json(perdure.ok("send", "--json", "work", "build is slow"))
-    assert told["result"] == "delivered"
+    assert (told["result"], told["draft"]) == ("delivered", None)
     agents.await_running(1, 2)
     wait_for(lambda: screen(tmux, "work:").rstrip().endswith("you ▸"), "the input again")
     tmux.run("send-keys", "-t", "work:", "-l", "and then ")

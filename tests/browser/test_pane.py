@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
+from tests.acceptance.kit import settle
 from tests.browser.looking import Dashboard
 from tests.browser.machine import Machine
 from tests.tmux_server import TmuxServer
@@ -66,11 +67,11 @@ def test_a_viewer_takes_the_size_only_when_told_to_and_gives_it_back(
         page = looking.page
         expect(page.locator(".size")).to_have_text("90x70")
         page.get_by_role("button", name="Take size").click()
-        watcher.wait_for(lambda: _size(tmux, "work") != "90x70", "another size")
+        shown = page.locator(".size")
+        watcher.wait_for(lambda: shown.inner_text() == _size(tmux, "work") != "90x70", "another size")
         cols, rows = _size(tmux, "work").split("x")
         assert int(cols) < 60
         assert int(rows) < 40
-        expect(page.locator(".size")).to_have_text(f"{cols}x{rows}")
         page.get_by_role("link", name="All runs").click()
         watcher.wait_for(lambda: _size(tmux, "work") == "90x70", "its own size again")
 
@@ -106,7 +107,9 @@ def test_what_scrolled_away_is_fetched_when_asked_for(
         expect(page.locator(".xterm-rows")).to_contain_text("1300")
 
 
-def test_a_text_is_delivered_and_its_delivery_is_told(machine: Machine, dashboard: Callable[..., Dashboard]) -> None:
+def test_a_text_is_delivered_and_its_delivery_is_told(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
     machine.agent("roof")
     with machine.watched() as watcher:
         watcher.await_state("roof:0.0", "idle")
@@ -119,6 +122,17 @@ def test_a_text_is_delivered_and_its_delivery_is_told(machine: Machine, dashboar
         expect(page.locator(".xterm-rows")).to_contain_text("Noted as number 1 of this conversation: plan the roof")
         page.get_by_role("button", name="How is that known?").click()
         expect(page.locator(".because")).to_contain_text("registry")
+        # What somebody has begun at the terminal is not sent along, unless that is wanted.
+        watcher.await_state("roof:0.0", "idle", "attention(done)")
+        tmux.run("send-keys", "-t", "roof", "-l", "and then ")
+        watcher.wait_for(lambda: "you ▸ and then" in machine.screen("roof"), "what was begun")
+        page.get_by_label("Tell it something").fill("the cellar")
+        page.keyboard.press("Enter")
+        expect(page.locator(".said")).to_contain_text("'and then' stands in its input")
+        expect(page.get_by_label("Tell it something")).to_have_value("the cellar")
+        assert "cellar" not in machine.screen("roof")
+        page.get_by_role("button", name="Add it to that and send both").click()
+        expect(page.locator(".xterm-rows")).to_contain_text("number 2 of this conversation: and then the cellar")
 
 
 def test_the_page_goes_on_by_itself_when_the_daemon_was_restarted(
@@ -155,6 +169,8 @@ def test_a_viewer_answers_nothing_that_a_program_asks_its_terminal(
     script = f"""stty -echo -icanon; read go; printf '{asked}'; sleep 1; printf 'end\\n'; cat -v"""
     for name in ("watched", "alone"):
         tmux.run("new-session", "-d", "-x", "100", "-y", "20", "-s", name, "-n", "w", "sh", "-c", script)
+    # What is typed before they listen, tmux shows.
+    settle(tmux)
     with machine.watched() as watcher:
         watcher.await_run("watched:0.0")
         looking = dashboard()

@@ -44,7 +44,7 @@ def test_the_dashboard_stays_small_and_a_terminal_is_loaded_only_when_one_is_ope
 @is_built
 def test_a_wheel_has_the_dashboard_in_it(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(words, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    subprocess.run(words, cwd=ROOT, check=True, capture_output=True, timeout=600)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as opened:
         names = set(opened.namelist())

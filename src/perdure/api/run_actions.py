@@ -59,6 +59,8 @@ class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     enter: bool = True
     #: Even where it would answer a question, or be a shell's command.
     anyway: bool = False
+    #: Behind what somebody has begun to type there, so that both are sent as one.
+    joined: bool = False
     #: Only if it is in this conversation still.
     conversation: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
     #: How long to wait for a sign that it was heard, in seconds.
@@ -150,7 +152,7 @@ Timeout: TypeAlias = Annotated[float, QueryParameter(ge=0, le=_LONGEST_WAIT, des
 async def tell(world: World, caller: Who, id: Id, data: JSONBody[Input]) -> Delivered:
     """Tell a run something, and find out whether it heard."""
     run = await run_with_pane(world, id, caller)
-    told = message(data.text, data.keys, enter=data.enter, anyway=data.anyway)
+    told = message(data.text, data.keys, enter=data.enter, anyway=data.anyway, joined=data.joined)
     at = world.now()
     with world.logs.auditing(caller, "send", run.id, text=told.text, keys=" ".join(told.keys)) as came:
         delivery = await _deliver(world, recipient_of(world, run, data.conversation), told, data.timeout)

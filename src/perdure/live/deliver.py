@@ -82,6 +82,8 @@ class Delivery(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     #: How often Enter was pressed.
     enters: int = 0
+    #: What somebody has begun to type there, secrets aside, where nothing was typed because of that.
+    draft: str | None = None
     #: What the pane showed last, where it was not delivered.
     screen: tuple[str, ...] = ()
 
@@ -166,6 +168,7 @@ class _Delivering:
         self._process: Process | None = None
         self._before: _Look | None = None
         self._was_busy = False
+        self._draft: str | None = None
         self._read_at = 0.0
 
     def run(self) -> Delivery:
@@ -219,7 +222,7 @@ class _Delivering:
         """Why a text would not stand alone, "" when it would. What was sent just before may be there for another moment."""
         told = self._message
         # Who presses nothing behind it goes on with what stands there.
-        if not told.text or told.anyway or not (told.enter or told.keys):
+        if not told.text or told.anyway or told.joined or not (told.enter or told.keys):
             return ""
         until, found = ticking() + _DRAWN, _draft(look)
         while found and ticking() < until:
@@ -228,8 +231,8 @@ class _Delivering:
             found = "" if later is None else _draft(later)
         if not found:
             return ""
-        shown = found if len(found) <= _SHOWN else f"{found[: _SHOWN - 1]}…"
-        return f"{redact_text(shown)!r} stands in its input, and the text would be joined with it"
+        self._draft = redact_text(found if len(found) <= _SHOWN else f"{found[: _SHOWN - 1]}…")
+        return f"{self._draft!r} stands in its input, and the text would be joined with it"
 
     def _strange(self, look: _Look) -> str:
         """Why those who are there are not those who are meant, "" when they are."""
@@ -431,6 +434,7 @@ class _Delivering:
             by=by,
             agent=self._agent.name if self._agent is not None else None,
             enters=self._enters,
+            draft=self._draft,
             screen=last_lines(look.pane.lines) if look is not None and result is not Result.DELIVERED else (),
         )
 

@@ -48,6 +48,8 @@ class Message(Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...] = ()
     #: Send it although it might be taken for the answer to something else.
     anyway: bool = False
+    #: Send it together with what somebody has begun to type there.
+    joined: bool = False
 
 
 class Held(Struct, frozen=True, kw_only=True):
@@ -69,7 +71,9 @@ class Outlook(StrEnum):
     UNKNOWN = "unknown"
 
 
-def message(text: str, keys: Sequence[str] = (), *, enter: bool = True, anyway: bool = False) -> Message:
+def message(
+    text: str, keys: Sequence[str] = (), *, enter: bool = True, anyway: bool = False, joined: bool = False
+) -> Message:
     """Return what is to be sent, newlines as tmux and programs know them. Raises UsageError for what cannot be."""
     tidy = text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
     if not tidy.strip() and not keys:
@@ -81,7 +85,7 @@ def message(text: str, keys: Sequence[str] = (), *, enter: bool = True, anyway: 
     for key in keys:
         if not _KEY.fullmatch(key):
             raise UsageError(f"{key!r} is no key; there are Enter, Escape, Tab, Up, C-c, M-x, F1, y and the like.")
-    return Message(text=tidy, enter=enter, keys=tuple(keys), anyway=anyway)
+    return Message(text=tidy, enter=enter, keys=tuple(keys), anyway=anyway, joined=joined)
 
 
 def objection(reading: ScreenReading | None, told: Message) -> str:
