@@ -27,8 +27,8 @@ def test_a_key_alone_is_no_word_that_an_agent_was_told_something(
         after = watcher.last()
         for words in (["--key", "Left"], ["--no-enter", "half a sent"]):
             perdure("send", "--timeout", "1", "work", *words)
-        # Whatever would have come of that comes before what comes of this.
-        perdure.ok("send", "--timeout", "60", "work", "ence")
+        # Whatever would have come of that comes before what comes of this, which is added to what stands there.
+        perdure.ok("send", "--timeout", "60", "work", "ence", "--anyway")
         run = watcher.await_state("work:0.0", "busy")
         events = [each for each in watcher.events(after) if each.event.run == run.id]
         assert kinds_of(events).count(EventKind.SENT) == 1
