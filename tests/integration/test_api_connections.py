@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import socket
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
@@ -102,6 +103,7 @@ async def served_here() -> AsyncIterator[tuple[str, int, str]]:
     ],
 )
 def test_whoever_does_not_come_to_the_point_is_let_go_of(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_WITHIN", 0.2)
     monkeypatch.setattr(connection, "SAID_WITHIN", 0.2)
 
     async def go() -> None:
@@ -195,7 +197,65 @@ def test_strangers_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(go())
 
 
+async def crowd(host: str, port: int) -> None:
+    """Connect as often as can be, and say nothing."""
+    open_ones: deque[socket.socket] = deque()
+    try:
+        while True:
+            open_ones.append(socket.socket())
+            open_ones[-1].setblocking(False)
+            with suppress(OSError):
+                await asyncio.get_running_loop().sock_connect(open_ones[-1], (host, port))
+            if len(open_ones) > 50:
+                open_ones.popleft().close()
+    finally:
+        for each in open_ones:
+            each.close()
+
+
+def test_a_crowd_that_comes_all_at_once_keeps_nobody_out_and_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "CONNECTIONS", 4)
+    monkeypatch.setattr(connection, "STRANGERS", 4)
+    monkeypatch.setattr(connection, "CROWD", 16)
+    monkeypatch.setattr(serving, "Connection", Held)
+
+    async def go() -> None:
+        async with served_here() as (host, port, _), AsyncExitStack() as open_ones:
+            for _ in range(3):
+                strangers = [open_ones.enter_async_context(asking(host, port)) for _ in range(40)]
+                await asyncio.gather(*strangers, return_exceptions=True)
+                async with asking(host, port) as (reader, writer):
+                    writer.write(question("/api/me"))
+                    async with asyncio.timeout(PATIENCE):
+                        assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+            async with asyncio.timeout(PATIENCE):
+                while Held.many > 16:
+                    await asyncio.sleep(0.02)
+        await until_let_go()
+
+    asyncio.run(go())
+
+
+def test_whoever_has_a_token_gets_in_while_strangers_come_without_an_end() -> None:
+    async def go() -> None:
+        async with served_here() as (host, port, _):
+            strangers = [asyncio.get_running_loop().create_task(crowd(host, port)) for _ in range(8)]
+            try:
+                for _ in range(20):
+                    async with asking(host, port) as (reader, writer):
+                        writer.write(question("/api/me"))
+                        async with asyncio.timeout(PATIENCE):
+                            assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+            finally:
+                for each in strangers:
+                    each.cancel()
+                await asyncio.gather(*strangers, return_exceptions=True)
+
+    asyncio.run(go())
+
+
 def test_who_has_said_it_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_WITHIN", 1.0)
     monkeypatch.setattr(connection, "SAID_WITHIN", 1.0)
 
     async def go() -> None:

@@ -14,12 +14,17 @@ from perdure.api.replies import encoded
 
 #: How much may come before a request has said what it wants, in bytes: headers without an end would be kept in memory.
 LARGEST_HEAD = 256 << 10
-#: How long a request may take to be said, in seconds: there is room for so many connections only.
-SAID_WITHIN = 30.0
+#: How long it may take until a request has said what it wants, and all of it, in seconds: there is room for so many only.
+HEAD_WITHIN, SAID_WITHIN = 10.0, 30.0
 #: How long a client may read nothing of what it is told, in seconds, and how often that is looked at meanwhile: one moment tells little.
 READ_WITHIN, LOOKS = 30.0, 3
-#: How many may be connected at once.
+#: How many may be connected at once of those who have shown that they may come in. Nobody else takes their room.
 CONNECTIONS = 256
+#: How many others are left alone, how long, in seconds, any of them is who has only just come, and how many there may ever be.
+STRANGERS, YOUNG, CROWD = 64, 1.0, 256
+#: How many are taken in before those are listened to who are there already: many fewer than `CROWD`, or a crowd that comes all
+#: at once would push out whoever came a moment before, and had no time to say who they are.
+AT_ONCE = 64
 #: Where a request has, for `guard`, what is to be called once it is known whose connection it is.
 LET_IN = "perdure_let_in"
 
@@ -37,10 +42,9 @@ class Connection(HttpToolsProtocol):
         """Wait for the first request, but not for ever."""
         super().connection_made(transport)
         self.made_at = self.loop.time()
-        self._begin_to_wait()
+        self._begin_to_wait(HEAD_WITHIN)
         _Reading(transport).look()
-        if len(self.connections) > CONNECTIONS:
-            self._make_room()
+        self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
@@ -56,15 +60,20 @@ class Connection(HttpToolsProtocol):
         super().data_received(data)
 
     def on_message_begin(self) -> None:
-        """A request begins: it is to be said within its time."""
-        self._begin_to_wait()
+        """A request begins: what it wants is to be said within its time."""
+        self._begin_to_wait(HEAD_WITHIN)
         super().on_message_begin()
         self.scope["state"][LET_IN] = self._let_in
 
     def on_headers_complete(self) -> None:
         """It is known what is wanted."""
         self._unread = 0
-        is_full = max(len(self.connections), len(self.tasks)) > CONNECTIONS
+        self._end_waiting()
+        self._begin_to_wait(SAID_WITHIN)
+        # Strangers do not count: they are refused in no time.
+        ours = sum(1 for each in self._there() if not is_stranger(each) and each is not self)
+        # What somebody has asked for who is gone may still be done.
+        is_full = ours >= CONNECTIONS or len(self.tasks) > CONNECTIONS + CROWD
         self.app = cast(Any, crowded) if is_full else self.config.loaded_app
         super().on_headers_complete()
 
@@ -86,21 +95,32 @@ class Connection(HttpToolsProtocol):
     def _let_in(self) -> None:
         self.is_stranger = False
 
-    def _make_room(self) -> None:
-        """Let go of the stranger that is here longest: who only connects must not keep out those who may come in."""
-        others = [each for each in self.connections if isinstance(each, Connection) and each is not self]
-        strangers = [each for each in others if each.is_stranger]
-        if strangers:
-            min(strangers, key=lambda each: each.made_at).transport.abort()
+    def _there(self) -> list[Any]:
+        """Everybody who is connected, and stays."""
+        return [each for each in self.connections if not each.transport.is_closing()]
 
-    def _begin_to_wait(self) -> None:
+    def _make_room(self) -> None:
+        """Let go of strangers, those first that are here longest: who only connects must not crowd out who may come in."""
+        strangers = sorted(filter(is_stranger, self._there()), key=lambda each: each.made_at)
+        too_many, far_too_many = len(strangers) - STRANGERS, len(strangers) - CROWD
+        now = self.loop.time()
+        for number, each in enumerate(strangers[: max(too_many, 0)]):
+            if each is not self and (number < far_too_many or now - each.made_at > YOUNG):
+                each.transport.abort()
+
+    def _begin_to_wait(self, seconds: float) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(SAID_WITHIN, self.transport.close)
+            self._timer = asyncio.get_running_loop().call_later(seconds, self.transport.close)
 
     def _end_waiting(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def is_stranger(connection: object) -> bool:
+    """Return whether nobody of ours has asked anything over a connection. A WebSocket's has been seen to by `guard`."""
+    return isinstance(connection, Connection) and connection.is_stranger
 
 
 class _Reading:

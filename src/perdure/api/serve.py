@@ -13,7 +13,7 @@ import uvicorn
 from perdure.api.admission import LARGEST_BODY
 from perdure.api.app import build_app
 from perdure.api.binding import Listening
-from perdure.api.connection import Connection
+from perdure.api.connection import AT_ONCE, Connection
 from perdure.api.guard import Guard
 from perdure.api.world import ApiWorld
 from perdure.host.clock import ticking
@@ -61,6 +61,7 @@ def _settings(app: Guard, config: ApiConfig) -> uvicorn.Config:
     settings = uvicorn.Config(
         cast(Any, app),
         http=Connection,
+        backlog=AT_ONCE,
         ws="websockets-sansio",
         ws_max_size=LARGEST_BODY,
         ws_per_message_deflate=False,
