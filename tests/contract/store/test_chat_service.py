@@ -372,6 +372,25 @@ def test_what_was_made_shorter_is_gone_on_with_where_it_goes_on_and_what_came_af
     assert chats.store.get_chat(root).title is None
 
 
+def test_a_conversation_is_read_from_its_beginning_in_order(chats: Chats) -> None:
+    before = chats.open(ALICE).id
+    chats.append(before, a_turn("another conversation"))
+    root = chats.reset(ALICE).id
+    chats.append(root, a_turn("a"), a_turn("b"))
+    middle = chats.compress(root, [a_turn("a and b")]).id
+    chats.append(middle, a_turn("c"))
+    tip = chats.compress(middle, [a_turn("a to c")]).id
+    chats.append(tip, a_turn("d"))
+    said = [(each.chat, [turn.content for turn in each.turns]) for each in chats.history(tip)]
+    assert said == [(root, ["a", "b"]), (middle, ["a and b", "c"]), (tip, ["a to c", "d"])]
+    assert [each.chat for each in chats.history(root)] == [root]
+    # A copy is whole by itself.
+    copy = chats.branch(ALICE, tip).id
+    assert [each.chat for each in chats.history(copy)] == [copy]
+    with pytest.raises(errors.ChatNotFound):
+        chats.history("nobody")
+
+
 def test_a_chat_that_was_closed_cannot_be_made_shorter(chats: Chats) -> None:
     first = chats.open(ALICE)
     chats.reset(ALICE)
