@@ -14,6 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from perdure.api import seats
+from perdure.api import seats
 from perdure.api import socket as the_socket
 from perdure.api.binding import listen
 from perdure.api.caller import Scope
@@ -123,7 +124,11 @@ def test_everybody_is_told_and_who_does_not_read_is_marked_and_holds_nobody_up()
     together(day)
 
 
-def test_a_terminal_is_shown_typed_into_and_closed(tmux: TmuxServer, private_home: PrivateHome) -> None:
+def test_a_terminal_is_shown_typed_into_and_closed(
+    tmux: TmuxServer, private_home: PrivateHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # However long it takes to be typed here, it is one line of the audit log.
+    monkeypatch.setattr(seats, "TOGETHER", 600.0)
     tmux.run("new-session", "-d", "-x", "90", "-y", "20", "-s", "a", "-n", "w", "cat")
 
     async def day(here: Here) -> None:
