@@ -14,7 +14,6 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from perdure.api import seats
-from perdure.api import seats
 from perdure.api import socket as the_socket
 from perdure.api.binding import listen
 from perdure.api.caller import Scope
