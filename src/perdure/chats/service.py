@@ -281,12 +281,19 @@ class Chats(Ownership):
             raise errors.ChatNotFound(f"There is no chat {ascii(id)[:80]}.")
         return self.store.load_turns(id, start=start, limit=limit, partly=partly)
 
-    def history(self, id: str) -> tuple[Transcript, ...]:
-        """Return what was said in a conversation from its beginning: in every chat that this one continues, and in this one.
+    def history(self, asker: Source | Asker, id: str) -> tuple[Transcript, ...]:
+        """Return what was said in a conversation from its beginning, as far as whoever asks may see it.
 
-        A chat that only came before, or that this one began as a copy of, is another conversation.
+        One transcript for every chat that this one continues, the first first, and for this one. A chat that only came
+        before, or that this one began as a copy of, is another conversation.
         """
-        return tuple(self.load(each) for each in (*reversed(self._continued(id)), id))
+        self.get(asker, id)
+        seen = [id]
+        for each in self._continued(id):
+            if not self.may(asker, self.store.get_chat(each)):
+                break
+            seen.append(each)
+        return tuple(self.load(each) for each in reversed(seen))
 
     def rewrite(self, id: str, start: int, *turns: Turn, expect: int | None = None) -> int:
         """Replace everything from a position on, at once; what it replaces is kept, hidden.

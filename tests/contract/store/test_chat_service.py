@@ -381,14 +381,20 @@ def test_a_conversation_is_read_from_its_beginning_in_order(chats: Chats) -> Non
     chats.append(middle, a_turn("c"))
     tip = chats.compress(middle, [a_turn("a to c")]).id
     chats.append(tip, a_turn("d"))
-    said = [(each.chat, [turn.content for turn in each.turns]) for each in chats.history(tip)]
+    said = [(each.chat, [turn.content for turn in each.turns]) for each in chats.history(ALICE, tip)]
     assert said == [(root, ["a", "b"]), (middle, ["a and b", "c"]), (tip, ["a to c", "d"])]
-    assert [each.chat for each in chats.history(root)] == [root]
+    assert [each.chat for each in chats.history(ALICE, root)] == [root]
     # A copy is whole by itself.
     copy = chats.branch(ALICE, tip).id
-    assert [each.chat for each in chats.history(copy)] == [copy]
+    assert [each.chat for each in chats.history(ALICE, copy)] == [copy]
     with pytest.raises(errors.ChatNotFound):
-        chats.history("nobody")
+        chats.history(ALICE, "nobody")
+    # Whoever was granted how it goes on was not granted how it began.
+    with pytest.raises(errors.Refused):
+        chats.history(BOB, tip)
+    chats.grant(ALICE, middle, BOB)
+    chats.grant(ALICE, tip, BOB)
+    assert [each.chat for each in chats.history(BOB, tip)] == [middle, tip]
 
 
 def test_a_chat_that_was_closed_cannot_be_made_shorter(chats: Chats) -> None:
