@@ -20,6 +20,9 @@ def checked(turns: Sequence[Turn]) -> Sequence[Turn]:
         if not isinstance(role, str):
             raise UsageError(f"The role of a turn is a text, and not {ascii(role)[:80]}.")
         in_a_zone(turn.at, "The time of a turn")
+        if type(turn.content) is str and turn.tool_calls == turn.attachments == () and turn.extra == {}:
+            # Nearly always.
+            continue
         for name in ("content", "tool_calls", "attachments", "extra"):
             _refuse_lossy(getattr(turn, name), name)
     return turns

@@ -17,7 +17,7 @@ _BYTES = 4 << 20
 class Append:
     """Some turns on their way into a chat, and what became of them."""
 
-    __slots__ = ("at", "chat", "error", "expect", "is_done", "position", "turn_to_wake", "turns")
+    __slots__ = ("_waking", "at", "chat", "error", "expect", "is_done", "position", "turns")
 
     def __init__(self, chat: str, turns: Sequence[Ready], expect: int | None, at: datetime) -> None:
         self.chat = chat
@@ -28,8 +28,22 @@ class Append:
         self.position = 0
         self.error: BaseException | None = None
         self.is_done = False
-        self.turn_to_wake = threading.Lock()
-        self.turn_to_wake.acquire()
+        self._waking: threading.Lock | None = None
+
+    def will_wait(self) -> None:
+        """Be ready to wait: nobody who wakes it from now on does so in vain."""
+        self._waking = threading.Lock()
+        self._waking.acquire()
+
+    def wait(self) -> None:
+        """Wait to be woken."""
+        assert self._waking is not None
+        self._waking.acquire()
+
+    def wake(self) -> None:
+        """Wake whoever waits, if anybody will."""
+        if self._waking is not None:
+            self._waking.release()
 
     @property
     def size(self) -> int:
@@ -60,6 +74,7 @@ class Appends:
         with self._guard:
             is_alone = self._leader is None and not self._waiting and self._usual == 1
             if not is_alone:
+                append.will_wait()
                 self._waiting.append(append)
             if self._leader is None:
                 self._leader = append
@@ -85,7 +100,7 @@ class Appends:
     def _wait(self, append: Append) -> None:
         """Wait until it is written, or until it is its turn to lead those that came since."""
         try:
-            append.turn_to_wake.acquire()
+            append.wait()
         except BaseException:
             # Interrupted. If it was woken to lead, somebody else has to.
             with self._guard:
@@ -107,7 +122,7 @@ class Appends:
                 self._pass_on()
             for each in batch:
                 # The leader's own is released too, which nobody waits for any more.
-                each.turn_to_wake.release()
+                each.wake()
 
     def _gather(self) -> None:
         """Let those run who were written together the last time, and are about to come again; nobody is waited for."""
@@ -119,7 +134,7 @@ class Appends:
     def _pass_on(self) -> None:
         self._leader = self._waiting[0] if self._waiting else None
         if self._leader is not None:
-            self._leader.turn_to_wake.release()
+            self._leader.wake()
 
     def _taken(self, size: int) -> list[Append]:
         """Those that wait, as many as go into one transaction beside so many bytes; one at least where there are none."""

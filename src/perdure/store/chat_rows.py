@@ -26,6 +26,7 @@ SPAN = 1 << 32
 LEFT_OUT, LOST = 2, 3
 #: Added to the seal of a turn that was taken back, so that none is hidden behind our back.
 _TAKEN_BACK = 1 << 32
+_COLUMNS = ("id", "role", "at", "hidden", "seal", "body")
 
 _Kind = TypeVar("_Kind")
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -59,14 +60,12 @@ class Ready(Struct, frozen=True):
 
     def row(self, chat: str, number: int, position: int) -> dict[str, Value]:
         """Return it as a row of a chat, in a place."""
-        return {
-            "id": number * SPAN + position,
-            "role": self.role,
-            "at": self.at,
-            "hidden": self.hidden,
-            "seal": _seal(chat, position, self.role, self.at, self.sum) + self.hidden * _TAKEN_BACK,
-            "body": self.body,
-        }
+        return dict(zip(_COLUMNS, self.values(chat, number, position), strict=True))
+
+    def values(self, chat: str, number: int, position: int) -> tuple[Value, ...]:
+        """The same without the names of the columns."""
+        seal = _seal(chat, position, self.role, self.at, self.sum) + self.hidden * _TAKEN_BACK
+        return number * SPAN + position, self.role, self.at, self.hidden, seal, self.body
 
 
 def ready(turn: Turn) -> Ready:
@@ -78,10 +77,10 @@ def ready(turn: Turn) -> Ready:
         tool_name=turn.tool_name,
         tool_call_id=turn.tool_call_id,
         tool_calls=turn.tool_calls,
-        attachments=tuple(map(dict, turn.attachments)),
+        attachments=tuple(map(dict, turn.attachments)) if turn.attachments else (),
         tokens=turn.tokens,
         model=turn.model,
-        extra=dict(turn.extra),
+        extra=dict(turn.extra) if turn.extra else {},
     )
     body = encoded(said)
     return Ready(plain(turn.role), stamp(turn.at), int(turn.hidden), crc32(body), body)

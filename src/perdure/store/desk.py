@@ -47,7 +47,10 @@ _BODIES = 8192
 _OWNED, _ALIVE = 1 << 40, (1 << 40) + _PLACES
 #: As the system has it: type, from where to count, start, length, process.
 _LOCK = Layout("hhqqi")
-_NOBODY, _EMPTY = bytes(_ORDER.size), bytes(_ANSWERS)
+#: And this: seconds, and millionths of one.
+_MOMENT = Layout("ll")
+_NOBODY = bytes(_ORDER.size)
+_NOTHING = (b"", bytes(_ANSWERS))
 _TICKETS = (1 << 62) - 1
 #: Goes into every sum: whoever writes orders in another form has another, and is not understood.
 _FORM = 1
@@ -184,6 +187,13 @@ class Desk:
                     found.append(Order(place, ticket, name, _appends(body)))
         return found
 
+    def is_empty(self) -> bool:
+        """Return whether nothing lies there, answered or not."""
+        try:
+            return os.pread(self._file, _ANSWERS, 0) in _NOTHING
+        except OSError:
+            return True
+
     def count(self) -> int:
         """Return how many wait, as far as can be seen at a glance."""
         try:
@@ -211,6 +221,8 @@ class Desk:
 
     def wake_next(self) -> None:
         """Wake one who waits and whom nobody has answered: it is its turn."""
+        if self.is_empty():
+            return
         with suppress(OSError):
             for place, _, _, _, name in self._waiting():
                 if place != self._place and self.wake(name):
@@ -229,9 +241,6 @@ class Desk:
     def _unanswered(self) -> tuple[bytes, list[int]]:
         """What lies there, and in which places something does that has no answer."""
         heads = os.pread(self._file, _ANSWERS, 0)
-        if heads in (_EMPTY, b""):
-            # Nearly always.
-            return heads, []
         answers = os.pread(self._file, _PLACES * _ANSWER_STEP, _ANSWERS)
         pairs = enumerate(zip(_tickets(heads, _ORDER_STEP), _tickets(answers, _ANSWER_STEP), strict=False))
         return heads, [place for place, (ticket, answered) in pairs if ticket and ticket != answered]
@@ -243,7 +252,9 @@ class Desk:
                 self._misses = _MISSES
                 return False
             ours = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            ours.settimeout(_PAUSE)
+            # By the system, and not by Python, which would ask twice.
+            ours.settimeout(None)
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _MOMENT.pack(0, round(_PAUSE * 1_000_000)))
             ours.bind(_address(self._name))
             self._socket = ours
         return self._socket is not None

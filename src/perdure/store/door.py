@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
+from threading import get_ident
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -49,7 +50,7 @@ class Door:
 
     def is_inside(self) -> bool:
         """Return whether this thread has passed, and is not out again."""
-        return self._inside == threading.get_ident()
+        return self._inside == get_ident()
 
     def passed(self, patience: float, handing: Handing | None = None) -> Passage:
         """Wait for one's turn, as long as that, and have it inside; or, with `handing`, for what was handed over.
@@ -62,7 +63,7 @@ class Door:
         """Wait for one's turn; False where there is none to give back."""
         if self._file is None or self.is_inside() or not self._turn.acquire(timeout=patience):
             return False
-        self._inside = threading.get_ident()
+        self._inside = get_ident()
         try:
             self._lock(self._file, patience, handing)
         except BaseException:
@@ -70,7 +71,17 @@ class Door:
             raise
         return True
 
-    def leave(self, handing: Handing | None) -> None:
+    def is_entered(self) -> bool:
+        """Be inside where nobody is, and return whether that is so; nobody is waited for."""
+        if self._file is None or not self._turn.acquire(False):
+            return False
+        if self._is_given_up or not _is_got(self._file):
+            self._turn.release()
+            return False
+        self._inside = get_ident()
+        return True
+
+    def leave(self, handing: Handing | None = None) -> None:
         """Let somebody else in."""
         assert self._file is not None
         self._inside = None
@@ -83,7 +94,7 @@ class Door:
             self.desk.wake_next()
 
     def _lock(self, file: int, patience: float, handing: Handing | None) -> None:
-        if self._is_given_up or _is_got(file):
+        if self._is_given_up or (handing is None and _is_got(file)):
             return
         if handing is None or not handing.wait(lambda: _is_got(file), patience):
             self._wait(file, patience)

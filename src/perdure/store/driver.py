@@ -34,6 +34,9 @@ class Driver(Protocol):
     def execute(self, sql: str, **parameters: Value) -> int:
         """Run one statement and return how many rows it changed. Outside a transaction it is one of its own."""
 
+    def run(self, sql: str, *values: Value) -> int:
+        """The same where parameters have numbers (`?1`) instead of names, which takes SQLite half the time."""
+
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
         """Run one statement for each of some rows, inside a transaction."""
 

@@ -65,6 +65,14 @@ class Pooled:
         with self._borrowed() as driver:
             return driver.execute(sql, **parameters)
 
+    def run(self, sql: str, *values: Value) -> int:
+        """Run one statement whose parameters have numbers and return how many rows it changed."""
+        mine = self._mine.driver
+        if mine is not None:
+            return mine.run(sql, *values)
+        with self._borrowed() as driver:
+            return driver.run(sql, *values)
+
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
         """Run one statement for each of some rows, inside a transaction."""
         mine = self._mine.driver
@@ -121,26 +129,20 @@ class Pooled:
 
     def borrow(self) -> Driver:
         """Take a connection for this thread, which has none."""
-        driver = self._mine.driver = self._take()
-        return driver
-
-    def give_back(self, driver: Driver, error: BaseException | None) -> None:
-        """Let others have the connection of this thread, unless the database could not be used over it."""
-        self._mine.driver = None
-        self._give_back(driver, not isinstance(error, errors.StoreUnusable))
-
-    def _take(self) -> Driver:
         with self._guard:
             if self._is_closed:
                 raise errors.StoreUnusable("The store was closed.")
             idle = self._taken_over()
             # The one that was used last has the warmest cache.
-            if idle:
-                return idle.pop()
-        return self._make()
+            driver = idle.pop() if idle else None
+        driver = self._mine.driver = driver or self._make()
+        return driver
 
-    def _give_back(self, driver: Driver, is_usable: bool) -> None:
+    def give_back(self, driver: Driver, error: BaseException | None) -> None:
+        """Let others have the connection of this thread, unless the database could not be used over it."""
+        self._mine.driver = None
         with self._guard:
+            is_usable = error is None or not isinstance(error, errors.StoreUnusable)
             if is_usable and not self._is_closed and os.getpid() == self._pid:
                 self._idle.append(driver)
                 return

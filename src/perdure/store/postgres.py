@@ -19,6 +19,7 @@ except ImportError as error:
     ) from error
 
 _PATIENCE = "10s"
+_NUMBERED = re.compile(r"\?([0-9]+)")
 
 
 class Postgres:
@@ -47,6 +48,10 @@ class Postgres:
         """Run one statement and return how many rows it changed."""
         with self._translated():
             return self._connection.execute(for_psycopg(sql).encode(), parameters).rowcount
+
+    def run(self, sql: str, *values: Value) -> int:
+        """Run one statement whose parameters have numbers and return how many rows it changed."""
+        return self.execute(_NUMBERED.sub(r":p\1", sql), **{f"p{place}": each for place, each in enumerate(values, 1)})
 
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
         """Run one statement for each of some rows, inside a transaction."""

@@ -127,9 +127,9 @@ def decoded(kind: type[_Kind], data: bytes) -> _Kind:
 
 def stamp(moment: datetime) -> str:
     """Return a time as text of fixed width in UTC, whose order is the order in time."""
-    if moment.tzinfo is UTC:
-        # Nearly always, and every turn has one.
-        return moment.isoformat(timespec="microseconds")[:26] + "Z"
+    if moment.tzinfo is UTC and moment.microsecond:
+        # Nearly always, and every turn has two: the same as below, in a fifth of the time.
+        return str(_ENCODER.encode(moment), "ascii")[1:-1]
     if moment.tzinfo is None:
         raise ValueError("a time without a zone")
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
@@ -50,6 +51,8 @@ class Search(Turns):
         self._has_index = driver.dialect != "sqlite"
         self._may_start = isinstance(driver, Pooled)
         self._indexer: threading.Thread | None = None
+        #: The process in which it is at work; 0 for none.
+        self._at_work = 0
         #: Whether something was appended since the indexer last looked.
         self._has_more = False
         self._waking = threading.Lock()
@@ -157,12 +160,16 @@ class Search(Turns):
 
     def wake_indexer(self) -> None:
         """Have what was appended told and indexed soon, where threads are allowed."""
+        if self._has_more and self._at_work == os.getpid():
+            # Nearly always: one is about to look anyway.
+            return
         with self._waking:
             self._has_more = True
             # One that was at work in a parent process is not alive here.
             if not self._may_start or (self._indexer is not None and self._indexer.is_alive()):
                 return
             indexer = self._indexer = threading.Thread(target=self._index_on, name="perdure-index", daemon=True)
+            self._at_work = os.getpid()
         indexer.start()
 
     def stop_indexer(self) -> None:
@@ -183,6 +190,8 @@ class Search(Turns):
         except errors.PerdureError:
             # Whatever is the matter, whoever searches meets it too, and is told.
             self._indexer = None
+        finally:
+            self._at_work = 0
 
     def _goes_on(self) -> bool:
         """Whether something was appended since this was last asked; else whoever appends next needs another indexer."""

@@ -98,6 +98,15 @@ class SQLite:
         except sqlite3.DatabaseError as error:
             raise translated(self.path, error) from error
 
+    def run(self, sql: str, *values: Value) -> int:
+        """Run one statement whose parameters have numbers and return how many rows it changed."""
+        try:
+            return self._connection.execute(sql, values).rowcount
+        except _NOT_ABOUT_THE_DATABASE:
+            raise
+        except sqlite3.DatabaseError as error:
+            raise translated(self.path, error) from error
+
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
         """Run one statement for each of some rows, inside a transaction."""
         try:
@@ -122,7 +131,10 @@ class SQLite:
 
     def begin(self) -> None:
         """Begin a transaction that writes."""
-        self.execute("BEGIN IMMEDIATE")
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.DatabaseError as error:
+            raise translated(self.path, error) from error
         try:
             self._refuse_another()
         except BaseException:
@@ -132,9 +144,11 @@ class SQLite:
     def commit(self) -> None:
         """Let what was done since happen."""
         try:
-            self.execute("COMMIT")
-        except BaseException:
+            self._connection.execute("COMMIT")
+        except BaseException as error:
             self.roll_back()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise translated(self.path, error) from error
             raise
 
     def roll_back(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from threading import Lock
+from typing import cast
 
 from perdure import errors
 from perdure.store import sqlite
@@ -13,13 +14,16 @@ from perdure.store.desk import Desk, Handing, Order, desk_at, note, orders
 from perdure.store.door import Door
 from perdure.store.driver import Driver
 from perdure.store.numbers import GIVING
+from perdure.store.pooled import Pooled
+from perdure.store.sqlite import SQLite
 
 
 class Together:
     """Commits appends to a database, those of other processes together with ours, or ours together with theirs.
 
-    `write` writes appends inside a transaction, and notes in each its position, or the error that is its own; before
-    that `top_up` adds to ours those that have come since. Whoever writes holds `writing`.
+    `write` writes appends inside a transaction, and notes in each its position, or the error that is its own;
+    `write_ours` does so where all of them are ours, and before that `top_up` adds those that have come since. Whoever
+    writes holds `writing`.
     """
 
     def __init__(
@@ -27,11 +31,15 @@ class Together:
         driver: Driver,
         writing: Lock,
         top_up: Callable[[list[Append]], None],
+        write_ours: Callable[[Sequence[Append]], None],
         write: Callable[[Sequence[Append]], None],
     ) -> None:
         self._driver = driver
+        self._borrow = cast("Callable[[], SQLite]", driver.borrow if isinstance(driver, Pooled) else lambda: driver)
+        self._give_back = driver.give_back if isinstance(driver, Pooled) else lambda driver, error: None
         self._writing = writing
         self._top_up = top_up
+        self._write_ours = write_ours
         self._write = write
         #: How many others were taken along the last time.
         self._usual = 0
@@ -43,20 +51,27 @@ class Together:
         if door is None or desk is None:
             self._commit_alone(appends)
             return
-        handing = Handing(desk, appends)
-        self._commit_or_hand_over(appends, door, desk, handing)
-        # What came to nothing elsewhere comes to nothing here, too, and learns why.
-        rest = handing.rest()
-        if rest:
-            self._commit_alone(rest)
+        served: Sequence[Order] = ()
+        with self._writing:
+            if is_ours := door.is_entered():
+                try:
+                    served = self._serve(appends, desk)
+                finally:
+                    door.leave()
+        if not is_ours:
+            served = self._hand_over(appends, door, desk)
+        for order in served:
+            desk.wake(order.name)
 
     def _commit_alone(self, appends: list[Append]) -> None:
         with self._writing, self._driver.transaction(GIVING):
             self._top_up(appends)
-            self._write(appends)
+            self._write_ours(appends)
 
-    def _commit_or_hand_over(self, appends: list[Append], door: Door, desk: Desk, handing: Handing) -> None:
+    def _hand_over(self, appends: list[Append], door: Door, desk: Desk) -> Sequence[Order]:
+        """Let whoever is inside write our appends, or write them here when it is our turn."""
         served: Sequence[Order] = ()
+        handing = Handing(desk, appends)
         try:
             with self._writing, door.passed(sqlite.PATIENCE, handing):
                 if handing.positions is None:
@@ -67,34 +82,52 @@ class Together:
                 if isinstance(error, errors.StoreUnusable):
                     raise _unknown(error) from error
             raise
-        for order in served:
-            desk.wake(order.name)
+        # What came to nothing elsewhere comes to nothing here, too, and learns why.
+        rest = handing.rest()
+        if rest:
+            self._commit_alone(rest)
+        return served
 
-    def _serve(self, appends: list[Append], desk: Desk, handing: Handing) -> Sequence[Order]:
+    def _serve(self, appends: list[Append], desk: Desk, handing: Handing | None = None) -> Sequence[Order]:
         """Write our appends and what others have handed over; return what they are to be woken for."""
         taken: list[Order] = []
+        written: list[Order] = []
         self._gather(desk)
+        driver, failure = self._borrow(), None
         try:
-            with self._driver.transaction(GIVING):
-                handing.settle(self._driver)
+            driver.begin()
+            if handing is not None:
+                handing.settle(driver)
                 if handing.positions is not None:
+                    driver.roll_back()
                     return ()
-                self._top_up(appends)
-                taken, written = orders(desk, self._driver)
+            self._top_up(appends)
+            if desk.is_empty():
+                # Nearly always.
+                self._write_ours(appends)
+            else:
+                taken, written = orders(desk, driver)
                 self._write([*appends, *(append for order in taken for append in order.appends)])
                 if taken:
-                    note(self._driver, taken)
-        except Exception:
-            if not taken:
+                    note(driver, taken)
+            driver.commit()
+        except BaseException as error:
+            failure = error
+            driver.roll_back()
+            if not taken or not isinstance(error, Exception):
                 raise
+        finally:
+            self._give_back(driver, failure)
+        if failure is not None:
             # It may be somebody else's that is at fault: each for itself.
             with self._driver.transaction(GIVING):
-                self._write(appends)
+                self._write_ours(appends)
             return ()
         self._usual = len(taken)
-        for order in (*taken, *written):
+        told = taken + written
+        for order in told:
             desk.answer(order)
-        return (*taken, *written)
+        return told
 
     def _gather(self, desk: Desk) -> None:
         """Let those run who were taken along the last time, and are about to come again; nobody is waited for."""

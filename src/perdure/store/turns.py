@@ -27,6 +27,8 @@ from perdure.store.untold import Tell, tell_said
 #: How many turns are fetched at once where not all are wanted at once.
 _PAGE = 500
 _USER = "user"
+#: Of how many chats it is known where they went on.
+_KNOWN = 1000
 
 
 class Spot(Struct):
@@ -55,10 +57,17 @@ class Turns:
         # Threads of one process take turns here, where they are woken at once, and not at the database's door,
         # where they would look again only every so often.
         self._writing = threading.Lock()
-        self._together = Together(driver, self._writing, self._appends.top_up, self._write)
+        self._together = Together(driver, self._writing, self._appends.top_up, self._write_ours, self._write)
+        #: The numbers of chats, and where they went on when this process last wrote there.
+        self._known: dict[str, tuple[int, int]] = {}
+        self._move_on, self._say = self.sql["move_on"], self.sql["say"]
 
     def append_turns(self, id: str, turns: Sequence[Turn], at: datetime, *, expect: int | None = None) -> int:
-        return self._appends.run(Append(id, [ready(turn) for turn in turns], expect, at))
+        return self._appends.run(Append(id, list(map(ready, turns)), expect, at))
+
+    def is_known(self, id: str) -> bool:
+        """Return whether this process has written to a chat lately."""
+        return id in self._known
 
     def load_turns(
         self, id: str, *, start: int = 1, limit: int | None = None, hidden: bool = False, partly: bool = False
@@ -267,10 +276,14 @@ class Turns:
         self.refuse_to_change()
         self._together.commit(appends)
 
+    def _write_ours(self, appends: Sequence[Append]) -> None:
+        """Write appends of this process inside a transaction, with as few questions as can be."""
+        left = [append for append in appends if not self._has_moved_on(append)]
+        if left:
+            self._write(left)
+
     def _write(self, appends: Sequence[Append]) -> None:
         """Write several appends inside a transaction. One that comes to nothing costs only itself."""
-        if len(appends) == 1 and self._has_moved_on(appends[0]):
-            return
         rows: list[dict[str, Value]] = []
         spots = self._spots(list({append.chat for append in appends}))
         firsts = {id: self._settled(spot).next for id, spot in spots.items()}
@@ -288,27 +301,36 @@ class Turns:
                 tell_said(self.driver, self.tell)
                 self.tell(list(_said(appends, firsts, spots)))
             self._put_places(changed)
+            self._remember(spots)
 
     def _has_moved_on(self, append: Append) -> bool:
-        """Write one append, with as few questions as can be; False, and nothing is written, where that takes more."""
-        if self.driver.dialect != "sqlite" or not append.turns or not self.tells_later():
+        """Write one append and ask nothing, where this process was the last to write to its chat; else write nothing."""
+        chat, turns = append.chat, append.turns
+        known = self._known.get(chat)
+        if known is None or not turns or not self.tells_later():
             return False
-        for number, next, behind in self.driver.fetch(
-            self.sql["move_on_sqlite"],
-            id=append.chat,
-            count=len(append.turns),
-            seen=sum(not turn.hidden for turn in append.turns),
-            at=stamp(append.at),
-            expect=append.expect,
-        ):
-            first = next - len(append.turns)
-            rows = [turn.row(append.chat, number, place) for place, turn in enumerate(append.turns, first)]
-            self.driver.execute_many(self.sql["insert_turn"], rows)
-            if not behind:
-                self.driver.execute(self.sql["fall_behind"], number=number)
-            append.position, append.error = next - 1, None
-            return True
-        return False
+        number, first = known
+        if append.expect not in (None, first):
+            return False
+        for turn in turns:
+            if turn.hidden:
+                return False
+        run, next = self.driver.run, first
+        if not run(self._move_on, number, chat, first, stamp(append.at), len(turns)):
+            return False
+        for turn in turns:
+            run(self._say, *turn.values(chat, number, next))
+            next += 1
+        self._known[chat] = number, next
+        append.position, append.error = next - 1, None
+        return True
+
+    def _remember(self, spots: Mapping[str, Spot]) -> None:
+        """Note where chats go on: whether they still do is asked by whoever writes there."""
+        if self.tells_later():
+            if len(self._known) >= _KNOWN:
+                self._known.clear()
+            self._known |= {id: (spot.number, spot.next) for id, spot in spots.items()}
 
     def _put_places(self, spots: list[Spot]) -> None:
         """Note where chats go on."""

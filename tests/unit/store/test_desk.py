@@ -72,6 +72,20 @@ def test_an_order_arrives_as_it_was_and_is_answered(ours: Desk, theirs: Desk) ->
     assert len(ours.orders()) == 1
 
 
+def test_a_desk_is_empty_when_nothing_lies_there_at_all(ours: Desk, theirs: Desk) -> None:
+    assert ours.is_empty()
+    theirs.put([an_append()])
+    assert not ours.is_empty()
+    (order,) = ours.orders()
+    order.positions = [1]
+    ours.answer(order)
+    assert ours.count() == 0
+    # Until whoever put it there has read the answer.
+    assert not ours.is_empty()
+    theirs.take_off()
+    assert ours.is_empty()
+
+
 def test_nobody_takes_their_own_order(ours: Desk) -> None:
     assert ours.put([an_append()]) is not None
     assert ours.orders() == []

@@ -103,6 +103,39 @@ def test_whoever_waits_too_long_goes_on_and_holds_nobody_up_later(private_home: 
             pass
 
 
+def test_whoever_does_not_wait_is_inside_or_is_not(private_home: PrivateHome) -> None:
+    path = f"{private_home.root}/some.db"
+    door = door_of(path)
+    assert door.is_entered()
+    assert door.is_inside()
+    # Neither twice, nor in another thread or process.
+    assert not door.is_entered()
+    thread, inside = passing(door)
+    process = holder(path)
+    assert process.stdout is not None
+    assert not inside.wait(0.1)
+    door.leave()
+    assert not door.is_inside()
+    assert inside.wait(LONG)
+    thread.join(LONG)
+    assert process.stdout.readline() == "inside\n"
+    assert not door.is_entered()
+    process.kill()
+    process.communicate()
+    assert door.is_entered()
+    door.leave()
+
+
+def test_who_does_not_wait_is_not_inside_while_one_who_has_given_up_still_waits(private_home: PrivateHome) -> None:
+    path = f"{private_home.root}/some.db"
+    door = door_of(path)
+    with held(path):
+        with door.passed(0.1):
+            pass
+        assert not door.is_entered()
+        assert not door.is_inside()
+
+
 def test_threads_of_a_process_take_turns(private_home: PrivateHome) -> None:
     door = door_of(f"{private_home.root}/some.db")
     with door.passed(LONG):

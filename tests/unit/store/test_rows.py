@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -20,6 +20,15 @@ def test_the_order_of_stamps_is_the_order_in_time(one: datetime, other: datetime
     assert len(stamp(one)) == len(stamp(other)) == 27
     assert (stamp(one) < stamp(other)) == (one < other)
     assert moment_of(stamp(one)) == one
+
+
+@given(
+    st.datetimes(timezones=st.just(UTC))
+    | st.datetimes(timezones=st.just(UTC)).map(lambda at: at.replace(microsecond=0))
+)
+def test_a_stamp_is_the_same_whichever_way_it_is_made(moment: datetime) -> None:
+    assert stamp(moment) == moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    assert stamp(moment) == stamp(moment.replace(tzinfo=timezone(timedelta(0), "Z")))
 
 
 def test_a_time_without_a_zone_is_a_mistake() -> None:

@@ -31,19 +31,14 @@ UPDATE chats SET next = :next, turns = :turns, touched_at = :touched_at, behind 
 -- The same of a chat that is behind already. SQLite would write to the index of those whether or not that changes.
 UPDATE chats SET next = :next, turns = :turns, touched_at = :touched_at WHERE number = :number
 
--- name: move_on_sqlite
--- Let a chat go on behind so many turns, if it goes on where somebody believes, and nothing is there already; say which it
--- is, and where it goes on now.
-UPDATE chats SET next = next + :count, turns = turns + :seen, touched_at = max(touched_at, :at)
-WHERE id = :id AND (:expect IS NULL OR next = :expect) AND next BETWEEN 1 AND 4294967296 - :count
-AND NOT EXISTS (
-    SELECT 1 FROM turns WHERE turns.id >= chats.number * 4294967296 + chats.next AND turns.id < (chats.number + 1) * 4294967296
-)
-RETURNING number, next, behind
+-- name: move_on
+-- Let a chat that is behind already go on so many turns later, if it goes on where somebody believes.
+UPDATE chats SET next = ?3 + ?5, turns = turns + ?5, touched_at = ?4
+WHERE number = ?1 AND id = ?2 AND next = ?3 AND behind = 1 AND touched_at <= ?4
 
--- name: fall_behind
--- Something of a chat is yet to be indexed or told.
-UPDATE chats SET behind = 1 WHERE number = :number
+-- name: say
+-- Write a turn down.
+INSERT INTO turns (id, role, at, hidden, seal, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 
 -- name: load_turns
 -- The turns of a chat from a position on, with what the chat says of all of them; one row without a turn for none.
