@@ -162,7 +162,9 @@ def _large(number: int) -> StoredEvent:
 
 
 def test_a_slow_reader_is_dropped_with_a_mark_and_misses_nothing_in_the_end(private_home: PrivateHome) -> None:
-    with Served(private_home.state, most=20) as served, Raw(served.path) as slow:
+    # It is dropped for what waits for it, not for the time that all this takes.
+    limits = Limits(patience=600)
+    with Served(private_home.state, most=20, limits=limits) as served, Raw(served.path) as slow:
         slow.send(b'{"do":"events","follow":true,"id":1}')
         wait_for(lambda: len(served.feed) == 1, "the follower")
         # By one who keeps pace it is seen that nobody waits for the other.
