@@ -92,7 +92,8 @@ class Here:
         """A client of somebody's."""
         address = f"ws://127.0.0.1:{self.port}/api/socket?ticket={self.ticket(who)}"
         origin: Any = f"http://127.0.0.1:{self.port}"
-        async with connect(address, origin=origin, proxy=None, max_size=None, **options) as connection:
+        options = {"proxy": None, "max_size": None, "open_timeout": PATIENCE, **options}
+        async with connect(address, origin=origin, **options) as connection:
             yield Talk(connection)
 
 
