@@ -28,6 +28,9 @@ def draft(lines: Sequence[str], cursor: tuple[int, int], *, waits: bool) -> str:
     if not 0 <= y < len(lines):
         return ""
     begun = _behind_sign(_cells(lines[y], x))
+    if begun == "" and waits and y and len(lines[y - 1]) + 1 >= max(map(len, lines)):
+        # Some begin each of their lines with the sign, and the one above is full.
+        return _behind_sign(lines[y - 1]) or ""
     if begun is not None:
         return begun
     rest = [_cells(lines[y], x).strip()]

@@ -65,6 +65,14 @@ def test_a_draft_of_several_lines_is_one(lead: str) -> None:
     assert draft(lines, (len(lead) + 10, 3), waits=False) == ""
 
 
+def test_a_draft_that_fills_its_line_leaves_the_cursor_on_an_empty_one() -> None:
+    full = f"> half typed {'x' * 47}"
+    assert len(full) == len(RULE)
+    assert draft((RULE, full, ">"), (2, 2), waits=True).startswith("half typed")
+    assert draft((RULE, "> said before", ">"), (2, 2), waits=True) == ""
+    assert draft((full, RULE, ">"), (2, 2), waits=True) == ""
+
+
 def test_what_was_said_before_is_no_draft() -> None:
     assert draft(("> said before", "", "waiting for the model"), (21, 2), waits=True) == ""
     assert draft(("> said before", RULE, "  ready"), (7, 2), waits=True) == ""
