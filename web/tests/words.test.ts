@@ -86,6 +86,11 @@ test("how a conversation is known, and why a chat was closed, is said in words",
   expect([knownBy("stars"), closedBecause("stars")]).toEqual(["stars", "stars"]);
 });
 
+test("states in events are called what they are called everywhere on the page", () => {
+  const event = { seq: 1, at: "", kind: "state_changed", run: "r1", server: null, data: { from: "busy", to: "attention(permission)", cause: "hook:PermissionRequest" } };
+  expect(inWords(event)).toEqual({ words: "busy → wants permission: told by its hook", id: "hook:PermissionRequest" });
+});
+
 test("events nobody has words for are told by what they hold", () => {
   expect(inWords({ seq: 1, at: "", kind: "moon_rose", run: null, server: null, data: { over: "sea", deep: {}, none: null } }).words).toBe("over sea");
 });

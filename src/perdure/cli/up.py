@@ -18,6 +18,7 @@ from perdure.api.binding import chosen, listen
 from perdure.cli._setup import Setup, path_argument
 from perdure.cli.api_setup import Served
 from perdure.cli.jobs_setup import jobs_of
+from perdure.cli.render import counted
 from perdure.cli.save import keep
 from perdure.daemon.answers import Answers
 from perdure.daemon.call import daemon_there
@@ -75,7 +76,7 @@ async def _watch(args: argparse.Namespace, state_dir: str, served: Served | None
         return asyncio.get_running_loop().create_task(_both(own, served.run(watching, answers)))
 
     def ready(servers: int, panes: int, agents: int) -> None:
-        _say_ready(servers, panes, agents, served, as_json=args.json)
+        say_ready(servers, panes, agents, served, as_json=args.json)
 
     await daemon.run(attend, ready=ready)
 
@@ -147,7 +148,7 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _say_ready(servers: int, panes: int, agents: int, served: Served | None, *, as_json: bool) -> None:
+def say_ready(servers: int, panes: int, agents: int, served: Served | None, *, as_json: bool) -> None:
     """Say that everything is seen now: whoever has waited for it goes on."""
     if as_json:
         told: dict[str, object] = {"watching": {"servers": servers, "panes": panes, "agents": agents}}
@@ -155,7 +156,8 @@ def _say_ready(servers: int, panes: int, agents: int, served: Served | None, *, 
             told["api"] = {"url": served.url}
         print(msgspec.json.encode(told).decode(), flush=True)
         return
-    print(f"Watching {panes} panes of {servers} servers, {agents} agents. Ctrl-C ends it.", flush=True)
+    what = f"{counted(panes, 'pane')} of {counted(servers, 'server')}, {counted(agents, 'agent')}"
+    print(f"Watching {what}. Ctrl-C ends it.", flush=True)
     if served is None:
         return
     # Only where a person reads it: what goes to a journal is read by others, too.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
-from perdure.cli.up import open_world
+import pytest
+
+from perdure.cli.up import open_world, say_ready
 from perdure.host.spool import spool_dir
 from tests.conftest import PrivateHome
 
@@ -21,3 +23,12 @@ def test_places_that_are_not_there_yet_are_watched_too(private_home: PrivateHome
         assert list(world.spools()) == [spool, os.path.join(spool, "some-agent")]
     finally:
         world.close()
+
+
+def test_what_is_watched_is_counted_as_people_count(capsys: pytest.CaptureFixture[str]) -> None:
+    say_ready(1, 1, 1, None, as_json=False)
+    say_ready(2, 3, 0, None, as_json=False)
+    assert capsys.readouterr().out.splitlines() == [
+        "Watching 1 pane of 1 server, 1 agent. Ctrl-C ends it.",
+        "Watching 3 panes of 2 servers, 0 agents. Ctrl-C ends it.",
+    ]

@@ -1,6 +1,7 @@
 // An event in words. Pure.
 
 import type { Happening } from "../api/shapes";
+import { lookOf, parseWord } from "../runs/states";
 import { counted } from "../text/numbers";
 import { cameOf, type Summary } from "../time-machine/progress";
 import { causeOf, closedBecause, heard, knownBy, reasonOf, type Told } from "../text/causes";
@@ -11,12 +12,19 @@ const number = (value: unknown): string | null => (typeof value === "number" ? S
 const counts = (value: unknown, noun: string): string | null => (typeof value === "number" ? counted(value, noun) : null);
 const DEMISES = new Set(["exited", "signal", "oom", "reboot", "unknown"]);
 
+/** `attention(permission)` as it is called on the page. */
+function stateIn(word: unknown): string {
+  if (typeof word !== "string") return "?";
+  const { state, reason } = parseWord(word);
+  return lookOf(state, reason).word;
+}
+
 /** What happened, in a line, and by which name of programs. */
 export function inWords(event: Happening): Told {
   const { kind, data } = event;
   if (kind === "state_changed") {
     const { words, id } = causeOf(text(data.cause) ?? "initial");
-    return { words: `${text(data.from) ?? "?"} → ${text(data.to) ?? text(data.state) ?? "?"}: ${words}`, id };
+    return { words: `${stateIn(data.from)} → ${stateIn(data.to ?? data.state)}: ${words}`, id };
   }
   if (kind === "run_created" || kind === "run_returned" || kind === "run_deleted") {
     const why = reasonOf(text(data.reason) ?? "");

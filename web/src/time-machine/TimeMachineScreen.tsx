@@ -136,7 +136,7 @@ function OneSnapshot({ snapshot, all, other, onOther }: OneSnapshotProps) {
             <code class="soft">{snapshot.id}</code>
           </div>
           <dl class="facts">
-            <dt>Last found so</dt>
+            <dt>Still so at</dt>
             <dd class="number">{clock(seen, now.value, true)}</dd>
             <dt>What was there</dt>
             <dd>
