@@ -80,7 +80,10 @@ def test_runs_are_reached_by_keys_and_found_by_words(
 ) -> None:
     for name in ("alpha", "beta", "gamma"):
         tmux.run("new-session", "-d", "-s", name, "-n", "w", "sleep 3600")
-    with machine.watched():
+    with machine.watched() as watcher:
+        for name in ("alpha", "beta", "gamma"):
+            # Those whose state changes change places.
+            watcher.await_state(f"{name}:0.0", "busy")
         page = dashboard().page
         rows = page.locator("li.run a")
         expect(rows).to_have_count(3)
