@@ -67,7 +67,7 @@ def test_ls_lists_open_chats_with_all_fields_and_others_when_asked(perdure: Perd
     gateway.clock.later(minutes=1)
     second = gateway.open(ANN, force_new=True)
     gateway(lambda chats: chats.add_tokens(second, "big", input=10, output=5))
-    gateway.clock.later(minutes=60)
+    gateway.clock.later(minutes=75)
     group = gateway.open(GROUP)
     rows = only_json(perdure.ok("chats", "ls", "--all", "--json"))["chats"]
     assert [row["id"] for row in rows] == [group, second, first]
