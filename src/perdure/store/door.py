@@ -94,9 +94,9 @@ class Door:
             self.desk.wake_next()
 
     def _lock(self, file: int, patience: float, handing: Handing | None) -> None:
-        if self._is_given_up or (handing is None and _is_got(file)):
+        if self._is_given_up or (handing is not None and handing.wait(lambda: _is_got(file), patience)):
             return
-        if handing is None or not handing.wait(lambda: _is_got(file), patience):
+        if not _is_got(file):
             self._wait(file, patience)
 
     def _wait(self, file: int, patience: float) -> None:

@@ -102,14 +102,14 @@ class Together:
                     driver.roll_back()
                     return ()
             self._top_up(appends)
-            if desk.is_empty():
+            if not desk.is_empty():
+                taken, written = orders(desk, driver)
+            if taken:
+                self._write([*appends, *(append for order in taken for append in order.appends)])
+                note(driver, taken)
+            else:
                 # Nearly always.
                 self._write_ours(appends)
-            else:
-                taken, written = orders(desk, driver)
-                self._write([*appends, *(append for order in taken for append in order.appends)])
-                if taken:
-                    note(driver, taken)
             driver.commit()
         except BaseException as error:
             failure = error
