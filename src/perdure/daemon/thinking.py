@@ -92,7 +92,7 @@ class Thinking:
                 continue
             left -= 1
             self._kept_up[run.id] = run.status
-            self._try(run, now)
+            self._try(run, now, quickly=True)
 
     def think(self, at: float) -> None:
         """Think about everyone whose turn it is."""
@@ -118,10 +118,10 @@ class Thinking:
         run = self.supervisor.get(id)
         return None if run is None or run.is_over or run.agent is None else run
 
-    def _try(self, run: Run, now: datetime) -> None:
+    def _try(self, run: Run, now: datetime, *, quickly: bool = False) -> None:
         self._thought_of.add(run.id)
         try:
-            self._about(run, now)
+            self._about(run, now, quickly=quickly)
         except Exception:
             # A transcript that breaks whoever reads it costs its run a thought, and nobody anything else.
             log.exception("nothing can be thought about %s", run.id)
@@ -161,13 +161,13 @@ class Thinking:
         self._before.clear()
         return tuple(found)
 
-    def _about(self, run: Run, now: datetime) -> None:
+    def _about(self, run: Run, now: datetime, *, quickly: bool) -> None:
         theme = self._ponder.ears.theme(run, now)
         self.supervisor.paint(run.id, theme.root if theme is not None else None)
-        skill = self._ponder.ears.hear(run, now).story.skill
+        skill = self._ponder.ears.hear(run, now, quickly=True).story.skill
         if skill is not None:
             self.supervisor.learn_skill(run.id, skill, now)
-        thought = self._ponder.thought(run, self._lines_of(run.id), now)
+        thought = self._ponder.thought(run, self._lines_of(run.id), now, quickly=quickly)
         if thought is not None:
             self._take(run, thought, now)
 

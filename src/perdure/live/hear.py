@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from perdure.agents import Roster
 from perdure.errors import PerdureError
 from perdure.host import git
 from perdure.host.users import run_as, user_by_uid
-from perdure.live.story import Story, story_of
+from perdure.live.story import Story, Work, story_of
 from perdure.live.tail import TailView
 from perdure.live.theme import theme_of
 from perdure.model.git import GitFacts
@@ -52,6 +52,11 @@ class _Kept(Generic[T]):
         found = self._found.get(key)
         return found[1] if found is not None and timedelta() <= now - found[0] < good_for else None
 
+    def last(self, key: str) -> T | None:
+        """What was found, however long ago."""
+        found = self._found.get(key)
+        return found[1] if found is not None else None
+
     def put(self, key: str, now: datetime, value: T) -> T:
         if len(self._found) >= _MOST_KEPT:
             self._found.clear()
@@ -70,12 +75,20 @@ class Ears:
         self._git: _Kept[tuple[GitFacts | None]] = _Kept()
         self._themes: _Kept[tuple[RepoTheme | None]] = _Kept()
 
-    def hear(self, run: Run, now: datetime) -> Heard:
-        """Return what a run's conversation and repository tell now; what cannot be read tells nothing."""
+    def hear(self, run: Run, now: datetime, *, quickly: bool = False) -> Heard:
+        """Return what a run's conversation and repository tell now; what cannot be read tells nothing.
+
+        `quickly` is for those others wait for: git, which may take its time, is not asked. What it last said will do, and
+        where it was never asked nothing is known of the work.
+        """
         story = self._story(run)
         # The only question to the repository is whether something is left to commit.
-        is_open = story.work.edited and not story.work.committed
-        return Heard(story=story, git=self._git_of(run.cwd, now) if is_open else None)
+        if not story.work.edited or story.work.committed:
+            return Heard(story=story)
+        if not quickly:
+            return Heard(story=story, git=self._git_of(run.cwd, now))
+        kept = self._git.last(run.cwd)
+        return Heard(story=structs.replace(story, work=Work())) if kept is None else Heard(story=story, git=kept[0])
 
     def theme(self, run: Run, now: datetime) -> RepoTheme | None:
         """Return the colours of the repository a run works in, None when it works in none."""

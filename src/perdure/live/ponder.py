@@ -89,13 +89,16 @@ class Ponder:
         """Why a model or a command does not answer, in a sentence without secrets; None when it does, or nobody is asked."""
         return self._voice.trouble if self._voice else None
 
-    def thought(self, run: Run, lines: Sequence[str], now: datetime) -> Thought | None:
-        """Return what a run is doing, None when that is what `run.thought` says already. `lines` are on its screen."""
+    def thought(self, run: Run, lines: Sequence[str], now: datetime, *, quickly: bool = False) -> Thought | None:
+        """Return what a run is doing, None when that is what `run.thought` says already. `lines` are on its screen.
+
+        `quickly` is for those others wait for: see `Ears.hear`.
+        """
         before = run.thought
         if not self._config.enabled:
             nothing = cleared(now, before, rest_by_age(run.status.state, run.last_activity_at, now))
             return self._delivered(nothing, before) if before and (before.text or before.cues) else None
-        heard = self.ears.hear(run, now)
+        heard = self.ears.hear(run, now, quickly=quickly)
         thought = carried_over(thought_of(run, heard.story, heard.git, now, before, lines=lines), before)
         self._ask(run, thought, heard, lines, now)
         return self._delivered(thought, before) if is_news(thought, before) else None

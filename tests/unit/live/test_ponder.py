@@ -9,11 +9,15 @@ import pytest
 from msgspec import structs
 
 from perdure.agents import roster
+from perdure.host import git
 from perdure.live.cadence import Backoff, Cadence, Purse
 from perdure.live.delivery import accepts, merged
+from perdure.live.hear import GIT_FOR, Ears
 from perdure.live.ponder import Ponder
 from perdure.live.question import Answer, Question
+from perdure.live.story import Story, Work
 from perdure.model.config import ThoughtsConfig
+from perdure.model.git import GitFacts
 from perdure.model.identity import AgentDetails
 from perdure.model.run import Run, RunState
 from perdure.model.thought import Rest, Thought, ThoughtSource, ThoughtState
@@ -290,3 +294,23 @@ def test_runs_are_independent_even_in_one_directory(watch: Watch) -> None:
     watch.thought(0)
     found = watch.ponder.thought(other, (), NOON)
     assert found is None or found.objective is None
+
+
+def test_whoever_is_in_a_hurry_does_not_wait_for_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change of state is told at once; a large repository takes its time. What git last said will do; else it is not known."""
+    asked: list[str] = []
+
+    def facts(directory: str, now: datetime) -> GitFacts:
+        asked.append(directory)
+        return GitFacts(at=NOON, root=directory, dirty=len(asked))
+
+    monkeypatch.setattr(git, "facts", facts)
+    monkeypatch.setattr(Ears, "_story", lambda *_: Story(task="x", work=Work(edited=True)))
+    ears, run = Ears(lambda _: None, roster()), an_agent(cwd="/home/dev/work")
+    unknown = ears.hear(run, NOON, quickly=True)
+    assert (unknown.git, unknown.story.work, unknown.story.task, asked) == (None, Work(), "x", [])
+    assert ears.hear(run, NOON).git == GitFacts(at=NOON, root="/home/dev/work", dirty=1)
+    later = NOON + 2 * GIT_FOR
+    known = ears.hear(run, later, quickly=True)
+    assert (known.git, known.story.work.edited) == (GitFacts(at=NOON, root="/home/dev/work", dirty=1), True)
+    assert ears.hear(run, later).git == GitFacts(at=NOON, root="/home/dev/work", dirty=2)
