@@ -6,6 +6,7 @@ import { commandOf } from "../src/jobs/words";
 import { causeOf, closedBecause, knownBy, reasonOf } from "../src/text/causes";
 import { letterSize, redraw } from "../src/pane/fitting";
 import { choicesOf } from "../src/pane/prompts";
+import { saidOf } from "../src/pane/telling";
 import { isPaste, type Pressed } from "../src/pane/typing";
 import { endedLately } from "../src/runs/ended";
 import { parseWord } from "../src/runs/states";
@@ -93,6 +94,12 @@ test("states in events are called what they are called everywhere on the page", 
 
 test("events nobody has words for are told by what they hold", () => {
   expect(inWords({ seq: 1, at: "", kind: "moon_rose", run: null, server: null, data: { over: "sea", deep: {}, none: null } }).words).toBe("over sea");
+});
+
+test("what came of telling somebody something is a sentence", () => {
+  expect(saidOf({ result: "refused", why: "'and then' stands in its input, and the text would be joined with it" })).toBe("Nothing was typed: 'and then' stands in its input, and the text would be joined with it.");
+  expect(saidOf({ result: "delivered", by: "transcript", why: "its transcript says so" })).toBe("It heard you: its transcript says so.");
+  expect(saidOf({ result: "unconfirmed" })).toBe("It was typed, but nothing shows yet that it was heard.");
 });
 
 test("letters are neither too small nor too large", () => {

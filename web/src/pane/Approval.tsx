@@ -7,7 +7,7 @@ import { Trouble } from "../shell/Trouble";
 import { cleanText } from "../text/clean";
 import { Said } from "../text/Said";
 import { choicesOf, type Prompt } from "./prompts";
-import type { Delivered } from "./Tell";
+import type { Delivered } from "./telling";
 
 /** What is asked stands at the end of what is shown. */
 function atItsEnd(box: HTMLPreElement | null): void {

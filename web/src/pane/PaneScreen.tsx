@@ -224,7 +224,7 @@ function Live({ run }: { run: Run }) {
       <p class="note soft" role="status">
         {note ?? (closed === null ? null : `The terminal is no longer shown: ${closed}`) ?? (mayWrite() ? "Typing in the terminal goes to the pane. F6 leaves it." : "You may look, and not type.")}
       </p>
-      {isTold && <Tell run={run.id} />}
+      {isTold && <Tell run={run} />}
     </section>
   );
 }

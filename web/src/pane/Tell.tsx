@@ -1,24 +1,11 @@
 import { useState } from "preact/hooks";
 import { ask, sentence } from "../api/ask";
+import type { Run } from "../api/shapes";
 import { Said } from "../text/Said";
-
-/** What came of telling a run something. */
-export interface Delivered {
-  result: string;
-  by?: string | null;
-  why?: string | null;
-  /** What somebody has begun to type there, where nothing was typed because of that. */
-  draft?: string | null;
-}
-
-const SAID: Record<string, string> = {
-  delivered: "It heard you",
-  unconfirmed: "It was typed, but nothing shows yet that it was heard",
-  refused: "Nothing was typed",
-};
+import { saidOf, type Delivered } from "./telling";
 
 /** A text for the agent, delivered as `perdure send` does, with what came of it. */
-export function Tell({ run }: { run: string }) {
+export function Tell({ run }: { run: Run }) {
   const [text, setText] = useState("");
   const [isSending, setSending] = useState(false);
   const [said, setSaid] = useState<{ tone: string; text: string; isDraft?: boolean } | null>(null);
@@ -28,10 +15,11 @@ export function Tell({ run }: { run: string }) {
     setSending(true);
     setSaid(null);
     try {
-      const { result, by, why, draft } = await ask<Delivered>("POST", `/api/runs/${run}/input`, { text, joined });
-      const how = [SAID[result] ?? result, by ? `(${by})` : "", why ? `: ${why}` : ""].join(" ").replace(" :", ":").trim();
-      setSaid({ tone: result === "delivered" ? "news" : "call", text: how, isDraft: typeof draft === "string" });
-      if (result !== "refused") setText("");
+      // Whoever looks at a conversation tells that one something, and no other that may be there by now.
+      const conversation = run.certain ? run.conversation : null;
+      const came = await ask<Delivered>("POST", `/api/runs/${run.id}/input`, { text, joined, conversation });
+      setSaid({ tone: came.result === "delivered" ? "news" : "call", text: saidOf(came), isDraft: typeof came.draft === "string" });
+      if (came.result !== "refused") setText("");
     } catch (error) {
       setSaid({ tone: "trouble", text: sentence(error) });
     } finally {

@@ -85,7 +85,7 @@ function Detail({ restore }: { restore: RestoreLine }) {
       {loaded.value && <Steps steps={loaded.value.steps} />}
       <p class="soft small">
         {restore.here ? "Asked for here" : "Asked for in a terminal, or done without being asked"}
-        {restore.user !== null && <> by <Said text={restore.user} /></>} <code class="detail">{restore.id}</code>
+        {restore.user !== null && <>, for <Said text={restore.user} /></>} <code class="detail">{restore.id}</code>
       </p>
     </>
   );
