@@ -22,8 +22,8 @@ class Together:
     """Commits appends to a database, those of other processes together with ours, or ours together with theirs.
 
     `write` writes appends inside a transaction, and notes in each its position, or the error that is its own;
-    `write_ours` does so where all of them are ours, and before that `top_up` adds those that have come since. Whoever
-    writes holds `writing`.
+    `write_ours` does so where all of them are ours, over the connection it is given; before that `top_up` adds to ours
+    those that have come since. Whoever writes holds `writing`.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Together:
         driver: Driver,
         writing: Lock,
         top_up: Callable[[list[Append]], None],
-        write_ours: Callable[[Sequence[Append]], None],
+        write_ours: Callable[[Sequence[Append], Driver], None],
         write: Callable[[Sequence[Append]], None],
     ) -> None:
         self._driver = driver
@@ -66,7 +66,7 @@ class Together:
     def _commit_alone(self, appends: list[Append]) -> None:
         with self._writing, self._driver.transaction(GIVING):
             self._top_up(appends)
-            self._write_ours(appends)
+            self._write_ours(appends, self._driver)
 
     def _hand_over(self, appends: list[Append], door: Door, desk: Desk) -> Sequence[Order]:
         """Let whoever is inside write our appends, or write them here when it is our turn."""
@@ -109,7 +109,7 @@ class Together:
                 note(driver, taken)
             else:
                 # Nearly always.
-                self._write_ours(appends)
+                self._write_ours(appends, driver)
             driver.commit()
         except BaseException as error:
             failure = error
@@ -121,7 +121,7 @@ class Together:
         if failure is not None:
             # It may be somebody else's that is at fault: each for itself.
             with self._driver.transaction(GIVING):
-                self._write_ours(appends)
+                self._write_ours(appends, self._driver)
             return ()
         self._usual = len(taken)
         told = taken + written

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -276,9 +276,9 @@ class Turns:
         self.refuse_to_change()
         self._together.commit(appends)
 
-    def _write_ours(self, appends: Sequence[Append]) -> None:
+    def _write_ours(self, appends: Sequence[Append], driver: Driver) -> None:
         """Write appends of this process inside a transaction, with as few questions as can be."""
-        left = [append for append in appends if not self._has_moved_on(append)]
+        left = [append for append in appends if not self._has_moved_on(append, driver.run)]
         if left:
             self._write(left)
 
@@ -303,7 +303,7 @@ class Turns:
             self._put_places(changed)
             self._remember(spots)
 
-    def _has_moved_on(self, append: Append) -> bool:
+    def _has_moved_on(self, append: Append, run: Callable[..., int]) -> bool:
         """Write one append and ask nothing, where this process was the last to write to its chat; else write nothing."""
         chat, turns = append.chat, append.turns
         known = self._known.get(chat)
@@ -315,7 +315,7 @@ class Turns:
         for turn in turns:
             if turn.hidden:
                 return False
-        run, next = self.driver.run, first
+        next = first
         if not run(self._move_on, number, chat, first, stamp(append.at), len(turns)):
             return False
         for turn in turns:
