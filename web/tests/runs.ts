@@ -7,7 +7,7 @@ export function aRun(given: Partial<Run>): Run {
     window_name: "sh", pane: 0, pane_id: "%0", cwd: "/home/dev/roof", command: "node", title: "", agent: "simulant", conversation: null, certain: null,
     evidence: null, conversation_title: null, agent_version: null, model: null, branch: null, context_used: null, context_limit: null,
     context_pct: null, task: null, last_activity_at: null, stale: false, exit_status: null, exit_signal: null, ended_at: null,
-    state: "idle", reason: null, cause: "registry:idle", confidence: "high", since: "2026-11-15T12:00:00Z", previous: null,
+    state: "idle", reason: null, cause: "registry:idle", because: "The agent says so itself.", confidence: "high", since: "2026-11-15T12:00:00Z", previous: null,
     thought: null, objective: null, rest: null, skill: null, health: "healthy", theme: null,
     ...given,
   };

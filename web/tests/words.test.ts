@@ -3,7 +3,8 @@ import { applied } from "../src/runs/applying";
 import { stretches, turnIn, wordsOf } from "../src/chats/words";
 import { inWords } from "../src/events/words";
 import { commandOf } from "../src/jobs/words";
-import { causeOf, closedBecause, knownBy, reasonOf } from "../src/text/causes";
+import { becauseOf } from "../src/pane/happened";
+import { closedBecause, knownBy, toldOf } from "../src/text/causes";
 import { letterSize, redraw } from "../src/pane/fitting";
 import { choicesOf } from "../src/pane/prompts";
 import { saidOf } from "../src/pane/telling";
@@ -19,14 +20,14 @@ import { changeOf, type Settings } from "../src/settings/shapes";
 import { aRun } from "./runs";
 
 test("an event shows at once in the run it is about, and in no other", () => {
-  const runs = [aRun({ id: "r1" }), aRun({ id: "r2" })];
+  const runs = [aRun({ id: "r1" }), aRun({ id: "r2", thought: "working" })];
   const event = {
     seq: 9, at: "2026-11-15T13:00:00Z", kind: "state_changed", run: "r2", server: null,
-    data: { state: "attention", reason: "permission", cause: "screen:ask", confidence: "high", from: "busy", to: "attention(permission)" },
+    data: { state: "attention", reason: "permission", cause: "screen:ask", confidence: "high", from: "busy", to: "attention(permission)", because: "Its screen shows it.", thought: null },
   };
   const [first, second] = applied(runs, event);
   expect(first).toBe(runs[0]);
-  expect(second).toMatchObject({ state: "attention", reason: "permission", since: event.at, previous: "busy" });
+  expect(second).toMatchObject({ state: "attention", reason: "permission", since: event.at, previous: "busy", because: "Its screen shows it.", thought: null });
   const [, back] = applied([aRun({ id: "r1" }), second ?? aRun({})], { ...event, data: { state: "idle", cause: "seen" } });
   expect(back?.reason).toBeNull();
 });
@@ -59,37 +60,26 @@ test("a prompt always has a way out, and an answer where the screen does not tel
   expect(choicesOf({ prompt: "?", choices: [] }).map((each) => each.key)).toEqual(["Enter", "Escape"]);
 });
 
-test("a cause is said in words, with its name beside it, and an unknown one as it is", () => {
-  expect(causeOf("screen:sim.ask")).toEqual({ words: "read off the screen", id: "screen:sim.ask" });
-  expect(causeOf("process:tmux_reconcile_missing")).toEqual({ words: "its pane was closed", id: "process:tmux_reconcile_missing" });
-  expect(causeOf("process:vim").words).toBe("vim runs in it");
-  expect(causeOf("oracle:x")).toEqual({ words: "oracle:x", id: null });
-  // Whatever programs are called.
-  expect(causeOf("process:constructor").words).toBe("constructor runs in it");
-  expect(causeOf("toString").words).toBe("toString");
+test("a cause is said as the daemon says it, with its name beside it, and where it says nothing, as it is", () => {
+  expect(toldOf("screen:sim.ask", "Its screen shows it.")).toEqual({ words: "its screen shows it", id: "screen:sim.ask" });
+  expect(toldOf("seen", "Somebody has seen it.")).toEqual({ words: "somebody has seen it", id: null });
+  expect(toldOf("oracle:x", undefined)).toEqual({ words: "oracle:x", id: null });
+  expect(toldOf(undefined, undefined)).toEqual({ words: "", id: null });
+  const gone = { seq: 1, at: "", kind: "run_deleted", run: "r1", server: null, data: { target: "fix:0.0", reason: "tmux_reconcile_missing", because: "Its pane was closed." } };
+  expect(inWords(gone)).toEqual({ words: "fix:0.0, its pane was closed", id: "tmux_reconcile_missing" });
+  expect(becauseOf(gone)).toEqual({ words: "its pane was closed", id: "tmux_reconcile_missing" });
 });
-
-test.each(["startup_discovery", "periodic_tmux_reconcile", "api_create", "tmux_reconcile_missing", "startup_missing_tmux", "server_died", "api_delete", "process_exit"])(
-  "%s is no word for people",
-  (id) => {
-    const { words, id: kept } = reasonOf(id);
-    expect(kept).toBe(id);
-    expect(words).toMatch(/^[a-zA-Z ,]+$/);
-    expect(words).not.toMatch(/tmux reconcile|startup|api/);
-    const told = inWords({ seq: 1, at: "", kind: "run_deleted", run: "r1", server: null, data: { target: "fix:0.0", reason: id } });
-    expect(told).toEqual({ words: `fix:0.0, ${words}`, id });
-  },
-);
 
 test("how a conversation is known, and why a chat was closed, is said in words", () => {
   for (const evidence of ["registry", "hook", "open-file", "remembered", "argv", "title", "guess", "launch", "kept"]) expect(knownBy(evidence)).not.toMatch(/^[\w-]+$/);
   expect(closedBecause("resume_expired")).toMatch(/ /);
-  expect([knownBy("stars"), closedBecause("stars")]).toEqual(["stars", "stars"]);
+  // Whatever it is called.
+  expect([knownBy("stars"), closedBecause("constructor")]).toEqual(["stars", "constructor"]);
 });
 
 test("states in events are called what they are called everywhere on the page", () => {
-  const event = { seq: 1, at: "", kind: "state_changed", run: "r1", server: null, data: { from: "busy", to: "attention(permission)", cause: "hook:PermissionRequest" } };
-  expect(inWords(event)).toEqual({ words: "busy → wants permission: told by its hook", id: "hook:PermissionRequest" });
+  const event = { seq: 1, at: "", kind: "state_changed", run: "r1", server: null, data: { from: "busy", to: "attention(permission)", cause: "hook:PermissionRequest", because: "A hook of the agent's has told it." } };
+  expect(inWords(event)).toEqual({ words: "busy → wants permission: a hook of the agent's has told it", id: "hook:PermissionRequest" });
 });
 
 test("events nobody has words for are told by what they hold", () => {

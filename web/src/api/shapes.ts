@@ -35,6 +35,8 @@ export interface Run {
   state: State;
   reason: Reason | null;
   cause: string;
+  /** What the cause means, in a sentence. */
+  because: string;
   confidence: Confidence;
   since: string | null;
   previous: string | null;

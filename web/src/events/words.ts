@@ -4,7 +4,7 @@ import type { Happening } from "../api/shapes";
 import { lookOf, parseWord } from "../runs/states";
 import { counted } from "../text/numbers";
 import { cameOf, type Summary } from "../time-machine/progress";
-import { causeOf, closedBecause, heard, knownBy, reasonOf, type Told } from "../text/causes";
+import { closedBecause, heard, knownBy, toldOf, type Told } from "../text/causes";
 
 const text = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
 const number = (value: unknown): string | null => (typeof value === "number" ? String(value) : null);
@@ -23,11 +23,11 @@ function stateIn(word: unknown): string {
 export function inWords(event: Happening): Told {
   const { kind, data } = event;
   if (kind === "state_changed") {
-    const { words, id } = causeOf(text(data.cause) ?? "initial");
+    const { words, id } = toldOf(data.cause, data.because);
     return { words: `${stateIn(data.from)} → ${stateIn(data.to ?? data.state)}: ${words}`, id };
   }
   if (kind === "run_created" || kind === "run_returned" || kind === "run_deleted") {
-    const why = reasonOf(text(data.reason) ?? "");
+    const why = toldOf(data.reason, data.because);
     return { words: joined(text(data.target), text(data.agent), why.words), id: why.id };
   }
   if (kind === "server_died") {

@@ -11,7 +11,7 @@ import { useAnswer } from "../shell/loading";
 import { go } from "../shell/route";
 import { Trouble } from "../shell/Trouble";
 import { Because } from "../text/Because";
-import { causeOf } from "../text/causes";
+import { toldOf } from "../text/causes";
 import { Said } from "../text/Said";
 import { Approval } from "./Approval";
 import { Conversation } from "./Conversation";
@@ -81,7 +81,7 @@ function Pane({ run }: { run: Run }) {
                   </>
                 )}
                 <dt>State by</dt>
-                <dd><Because told={causeOf(run.cause)} /></dd>
+                <dd><Because told={toldOf(run.cause, run.because)} /></dd>
                 <dt>Directory</dt>
                 <dd>
                   <Said text={run.cwd} />

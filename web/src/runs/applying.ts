@@ -18,6 +18,7 @@ function changed(run: Run, event: Happening): Run {
         state: (text(data.state) ?? run.state) as State,
         reason: text(data.reason) as Reason | null,
         cause: text(data.cause) ?? run.cause,
+        because: text(data.because) ?? run.because,
         confidence: (text(data.confidence) ?? run.confidence) as Confidence,
         previous: text(data.from),
         // Both in one: words of before would contradict what it does now.

@@ -1,4 +1,4 @@
-// Why something is so, in words: the one place that knows what the names programs use mean to people. Pure.
+// Why something is so, in words. What causes mean the daemon says; the rest of what programs have names for is said here. Pure.
 
 export interface Told {
   words: string;
@@ -11,54 +11,17 @@ type Words = Readonly<Record<string, string>>;
 /** What a table says: names come from programs, and some are also those of what every object has. */
 const found = (table: Words, name: string): string | undefined => (Object.hasOwn(table, name) ? table[name] : undefined);
 
-const SOURCES: Words = {
-  registry: "the agent says so itself",
-  hook: "told by its hook",
-  screen: "read off the screen",
-  process: "seen by its processes",
-  input: "it was told something",
-  seen: "you have seen it",
-  silence: "nothing was heard for long",
-  initial: "nothing is known yet",
-  remembered: "remembered from before",
-  returned: "it is there again",
-  output: "it printed something",
-};
-
-/** Why a run came to be, or is over; some are a cause's second half, too. */
-const REASONS: Words = {
-  startup_discovery: "was there when Perdure began to look",
-  periodic_tmux_reconcile: "a pane was opened",
-  api_create: "started through Perdure",
-  shutdown: "found while Perdure ended",
-  process_exit: "its program has ended",
-  tmux_reconcile_missing: "its pane was closed",
-  startup_missing_tmux: "its pane was gone when Perdure began to look",
-  server_died: "its tmux server has ended",
-  api_delete: "somebody let go of it through Perdure",
-};
-
-/** What a rule says that is worth saying in its own words. */
-const RULES: Words = {
-  "process:prompt": "a shell waits for a command",
-  "process:program": "something runs in it",
-  "process:started": "another program was started in it",
-  "screen:unread": "nothing on its screen tells",
-};
-
-/** Why a state is what it is: `screen:claude.busy.footer` is a source and its rule. */
-export function causeOf(cause: string): Told {
-  const [source = "", ...rest] = cause.split(":");
-  const rule = rest.join(":");
-  const words = found(RULES, cause) ?? (source === "process" && rule !== "" ? (found(REASONS, rule) ?? `${rule} runs in it`) : found(SOURCES, source));
-  if (words === undefined) return { words: cause, id: null };
-  return { words, id: rule === "" ? null : cause };
+/** Why something is so: by a name, and by the sentence the daemon has for it. */
+export function toldOf(name: unknown, sentence: unknown): Told {
+  const id = typeof name === "string" ? name : "";
+  if (typeof sentence !== "string") return { words: id, id: null };
+  // A name of one word says no more than the sentence.
+  return { words: within(sentence), id: /[:_]/.test(id) ? id : null };
 }
 
-/** Why a run began or ended. */
-export function reasonOf(reason: string): Told {
-  const words = found(REASONS, reason);
-  return words === undefined ? { words: reason, id: null } : { words, id: reason };
+/** A sentence as a part of another. */
+function within(sentence: string): string {
+  return sentence.slice(0, 1).toLowerCase() + sentence.slice(1).replace(/\.$/, "");
 }
 
 const EVIDENCE: Words = {
