@@ -298,11 +298,19 @@ def _towards(track: Track, verdict: Verdict, now: datetime, events: list[Event])
             track = structs.replace(track, run=_active(track.run, now))
         return _moved(track, _noticed(track, verdict), now, events)
     track = structs.replace(track, pending=None)
-    if status.observed_at is not None and RANK[verdict.confidence] <= RANK[status.confidence]:
+    if status.observed_at is not None and not _is_better(track.run, verdict):
         return track
     # Better evidence for the same is taken over without a word.
     better = structs.replace(status, cause=verdict.cause, confidence=verdict.confidence, observed_at=now)
     return structs.replace(track, run=structs.replace(track.run, status=better))
+
+
+def _is_better(run: Run, verdict: Verdict) -> bool:
+    """Whether a verdict says more than a status in which the run is anyway."""
+    gained = RANK[verdict.confidence] - RANK[run.status.confidence]
+    # What a shell runs is followed by something else it runs without a prompt between them.
+    runs_another = run.program is None and verdict.cause != run.status.cause
+    return gained > 0 or (gained == 0 and runs_another)
 
 
 def _is_news(status: Status, verdict: Verdict) -> bool:

@@ -9,7 +9,7 @@ from perdure.live.advance import Track, advance, due, weigh
 from perdure.live.lifetimes import remembered
 from perdure.model.event import EventKind
 from perdure.model.identity import AgentDetails
-from perdure.model.observation import Ended, Ending, Identified, Passed, Sighted, Told, Watched
+from perdure.model.observation import Ended, Ending, Identified, Passed, Sighted, Source, Told, Watched
 from perdure.model.run import Confidence, Health, Place, Program, Reason, RunState, Status
 from tests.builders import an_identity, at
 from tests.unit.live.timeline import (
@@ -28,6 +28,7 @@ from tests.unit.live.timeline import (
     printed,
     prompt,
     registry,
+    says,
     screen,
     sighted,
     viewer,
@@ -409,6 +410,16 @@ def test_a_turn_that_ended_while_nobody_could_read_it_is_done() -> None:
 def test_a_turn_that_ended_while_perdure_was_away_is_done() -> None:
     run = remembered(in_state(BUSY, since=-3600))
     assert words([(1, sighted()), (1, screen(IDLE))], run, until=30) == ["attention(done)"]
+
+
+def test_of_a_shell_it_is_told_what_runs_in_it_now() -> None:
+    """What it runs is a copy of itself first, and may be followed by another program without a prompt between them."""
+    player = Player(a_shell())
+    for second, name in enumerate(("sh", "make", "cc"), 1):
+        player.tell(second, says(Source.PROCESS, BUSY, rule=name))
+        assert player.run.status.cause == f"process:{name}"
+    assert (player.run.status.word, player.run.status.since) == ("busy", at(1))
+    assert player.moments == [(1, "busy", "process:sh")]
 
 
 def test_a_shell_is_never_done() -> None:
