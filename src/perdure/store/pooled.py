@@ -132,7 +132,7 @@ class Pooled:
         with self._guard:
             if self._is_closed:
                 raise errors.StoreUnusable("The store was closed.")
-            idle = self._taken_over()
+            idle = self._idle if os.getpid() == self._pid else self._taken_over()
             # The one that was used last has the warmest cache.
             driver = idle.pop() if idle else None
         driver = self._mine.driver = driver or self._make()
