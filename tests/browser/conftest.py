@@ -17,9 +17,12 @@ from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The Chromium of this machine, for all tests of a process; skips the test where there is none."""
+    """The Chromium of this machine, for all tests of a file; skips the test where there is none.
+
+    For no longer: while it is there, an event loop runs, and tests of other files want one of their own.
+    """
     program = chromium()
     if program is None:
         pytest.skip("there is no Chromium here; scripts/need-chromium says how to have one")
