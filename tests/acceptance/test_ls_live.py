@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from perdure.daemon.protocol import socket_path
-from tests.acceptance.kit import has_fields, only_json, sentence, wait_for
+from tests.acceptance.kit import configure, has_fields, only_json, sentence, wait_for
 from tests.acceptance.simulants import Simulants
 from tests.acceptance.watching import watching
 from tests.conftest import PrivateHome
@@ -22,6 +23,11 @@ from tests.tmux_server import TmuxServer
 
 #: What only somebody who has watched can know.
 WATCHED = ("run", "since", "previous", "thought", "objective", "rest", "skill", "health", "theme")
+#: What a pane has whether its server answers or not.
+LASTING = (
+    *("user", "socket", "session", "window", "window_name", "pane", "pane_id", "pid", "cwd", "command", "agent"),
+    *("conversation", "certain", "evidence", "conversation_title", "model"),
+)
 SEEN = ("state", "reason", "cause", "confidence")
 
 
@@ -135,6 +141,39 @@ def test_a_daemon_tells_who_they_are_and_since_when(perdure: Perdure, tmux: Tmux
         assert each["previous"] is not None
     # It is over, and what it told is not told any more.
     assert panes(perdure.ok("ls", "--json"))["asks"]["run"] is None
+
+
+@pytest.mark.usefixtures("agents")
+def test_a_server_that_does_not_answer_is_shown_as_the_daemon_last_saw_it(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    configure(private_home, "[tmux]\ntimeout_seconds = 1\n")
+    with watching(perdure) as daemon:
+        daemon.await_state("asks:0.0", "attention(permission)")
+        daemon.await_state("works:0.0", "busy")
+        daemon.await_state("rests:0.0", "idle")
+        daemon.await_state("shell:0.0", "idle")
+        before = panes(perdure.ok("ls", "--json"))
+        os.kill(pid := tmux.pid, signal.SIGSTOP)
+        try:
+            listed, said, overview = perdure("ls", "--json"), perdure("ls"), perdure("--json")
+            told = perdure()
+        finally:
+            os.kill(pid, signal.SIGCONT)
+    assert [each.code for each in (listed, said, overview, told)] == [4] * 4
+    found = panes(listed)
+    assert {name: each["run"] for name, each in found.items()} == {n: each["run"] for n, each in before.items()}
+    assert states(found) == states(before)
+    for name, each in found.items():
+        assert each["health"] in ("degraded", "overloaded")
+        assert [each[fact] for fact in LASTING] == [before[name][fact] for fact in LASTING]
+        assert [each[fact] for fact in ("active", "size", "dead")] == [None] * 3
+    assert re.search(r"asks:0\.0 +r\d+ +permission \(no answer\) +", said.out)
+    assert "did not answer" in said.err
+    live = only_json(overview)["live"]
+    assert (live["servers"], live["silent"], live["panes"], live["agents"], live["certain"]) == (1, 1, 4, 3, 3)
+    assert [each["target"] for each in only_json(overview)["waiting"]] == ["asks:0.0"]
+    assert "Running: 4 panes on 1 tmux server (1 does not answer: as last seen there), 3 agents" in told.out
 
 
 @pytest.mark.usefixtures("agents")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from perdure.cli.rows import PaneRow
     from perdure.cli.standing import Standings
+    from perdure.live.standing import Standing
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +26,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     questions = setup.ask(args)
     from perdure.cli.missed import report, unanswered
     from perdure.cli.render import print_json, printable
-    from perdure.cli.rows import pane_rows
+    from perdure.cli.rows import pane_rows, row_of_run
     from perdure.cli.standing import standings
     from perdure.errors import NotFound
     from perdure.host.clock import now
@@ -41,11 +42,12 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
                 raise NotFound(printable(each.message))
     rows = [row for each in captures for row in pane_rows(each.server, each.topology, each.details)]
     at = now()
-    stand = standings(setup, captures, at)
+    stand, silent = standings(setup, captures, missed, at)
+    rows += [row_of_run(run) for run in silent]
     if args.json:
         print_json({"panes": [_told(row, stand) for row in rows]})
     elif rows:
-        _print(rows, stand, at)
+        _print(rows, stand, {run.server.socket for run in silent}, at)
     elif not missed:
         print("No tmux server is running. `perdure history` lists what was saved.")
     return report(missed, one_socket=args.socket is not None)
@@ -69,7 +71,7 @@ _STANDING = (
 )
 
 
-def _print(rows: Sequence[PaneRow], stand: Standings, at: datetime) -> None:
+def _print(rows: Sequence[PaneRow], stand: Standings, silent: Collection[str], at: datetime) -> None:
     from perdure.cli.render import age, print_table
 
     home = os.path.expanduser("~")
@@ -79,7 +81,7 @@ def _print(rows: Sequence[PaneRow], stand: Standings, at: datetime) -> None:
         "server": [os.path.basename(row.socket) for row in rows],
         "pane": [row.address for row in rows],
         "run": [each.run if each else None for each in stands],
-        "state": [each.word if each else None for each in stands],
+        "state": [_state(each, unheard=row.socket in silent) for row, each in zip(rows, stands, strict=True)],
         "since": [age(each.since, at) if each and each.since else None for each in stands],
         "command": ["(dead)" if row.dead else row.command for row in rows],
         "agent": [row.agent for row in rows],
@@ -97,6 +99,13 @@ def _print(rows: Sequence[PaneRow], stand: Standings, at: datetime) -> None:
             del shown[name]
     lines = list(zip(*shown.values(), strict=True))
     print_table(list(shown), lines, whole=("pane", "conversation"), spare=("cwd", "context", "command", "run"))
+
+
+def _state(each: Standing | None, *, unheard: bool) -> str | None:
+    """The state; of a server that does not answer it is the one that was last seen."""
+    if each is None:
+        return None
+    return f"{each.word} (no answer)" if unheard else each.word
 
 
 def _known_by(row: PaneRow) -> str | None:

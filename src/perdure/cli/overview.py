@@ -14,11 +14,11 @@ from perdure.cli._setup import Setup, with_setup
 from perdure.cli.daemon_status import DaemonStatus, daemon_status
 from perdure.cli.missed import report, unanswered
 from perdure.cli.render import age, counted, lasting, print_json, printable
-from perdure.cli.rows import PaneRow, pane_rows
+from perdure.cli.rows import PaneRow, pane_rows, row_of_run
 from perdure.cli.standing import Standings, standings
 from perdure.host.clock import now
 from perdure.live.standing import Standing
-from perdure.model.run import Reason, RunState
+from perdure.model.run import Reason, Run, RunState
 from perdure.model.snapshot import CAPTURED, Capture, SnapshotSummary
 from perdure.snapshots.look import Looked
 
@@ -36,6 +36,8 @@ class Live(Struct, frozen=True, kw_only=True):
     """What runs."""
 
     servers: int
+    #: Those of them that do not answer: what is said of their panes is what the daemon last saw.
+    silent: int
     panes: int
     agents: int
     #: Agents whose conversation is certain.
@@ -71,8 +73,10 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     looked = setup.look(setup.ask(argparse.Namespace(socket=None, all_users=False)), at)
     captures = [each.capture for each in looked if isinstance(each, Looked)]
     rows = [row for each in captures for row in pane_rows(each.server, each.topology, each.details)]
-    stand = standings(setup, captures, at)
-    live, waiting = _live(captures, rows, stand), who_waits(rows, stand)
+    missed = unanswered(looked)
+    stand, silent = standings(setup, captures, missed, at)
+    rows += [row_of_run(run) for run in silent]
+    live, waiting = _live(captures, silent, stand), who_waits(rows, stand)
     daemon = daemon_status(setup.state_dir)
     last = _last_per_server(setup.readable.list_snapshots())
     name_unreadable(setup.readable, last)
@@ -81,8 +85,8 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         kept = {"panes": sum(each.panes for each in last), "agents": sum(each.agents for each in last)}
         saved = {**kept, "last_seen_at": newest}
         print_json({"live": live, "waiting": waiting, "daemon": daemon, "saved": saved})
-        return report(unanswered(looked))
-    where = f"{counted(live.panes, 'pane')} on {counted(live.servers, 'tmux server')}"
+        return report(missed)
+    where = f"{counted(live.panes, 'pane')} on {counted(live.servers, 'tmux server')}{_unheard(live)}"
     print(f"Running: {where}, {counted(live.agents, 'agent')} ({live.certain} known for certain){_doing(live)}.")
     if waiting:
         print(f"Waiting: {printable(said_of(waiting, at))}.")
@@ -92,23 +96,26 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         print(f"Saved:   {what} of {where}, {age(each.last_seen_at, at)} ({each.id}).")
     print(f"Daemon:  {daemon.sentence(at) if daemon else 'nobody watches; what changes is saved when you save'}.")
     print(f"Next:    {_advice(live, waiting, daemon, saved=newest is not None)}")
-    return report(unanswered(looked))
+    return report(missed)
 
 
 run = with_setup(_run)
 
 
-def _live(captures: Sequence[Capture], rows: Sequence[PaneRow], stand: Standings) -> Live:
+def _live(captures: Sequence[Capture], silent: Sequence[Run], stand: Standings) -> Live:
     # One that is only kept for a pane does not run.
     panes = [(each.server.socket, pane) for each in captures for pane in each.topology.panes]
-    agents = [(socket, pane) for socket, pane in panes if pane.identity and not pane.identity.is_kept]
-    found = (stand.get((socket, pane.id)) for socket, pane in agents)
+    agents = [(socket, pane.id, pane.identity) for socket, pane in panes if pane.identity and not pane.identity.is_kept]
+    agents += [(run.server.socket, run.pane, run.identity) for run in silent if run.program and run.identity]
+    found = (stand.get((socket, id)) for socket, id, _ in agents)
     states = Counter(each.state if each else str(RunState.UNKNOWN) for each in found)
+    unheard = len({run.server.socket for run in silent})
     return Live(
-        servers=len(captures),
-        panes=len(rows),
+        servers=len(captures) + unheard,
+        silent=unheard,
+        panes=len(panes) + len(silent),
         agents=len(agents),
-        certain=sum(bool(pane.identity and pane.identity.certain) for _, pane in agents),
+        certain=sum(identity.certain for _, _, identity in agents),
         states={state: states[state] for state in _STATES if states[state]},
     )
 
@@ -149,6 +156,12 @@ def _waiting(row: PaneRow, each: Standing) -> Waiting:
 
 def _urgency(each: Waiting) -> int:
     return _URGENCY.index(each.word) if each.word in _URGENCY else len(_URGENCY)
+
+
+def _unheard(live: Live) -> str:
+    if not live.silent:
+        return ""
+    return f" ({live.silent} {'does' if live.silent == 1 else 'do'} not answer: as last seen there)"
 
 
 def _doing(live: Live) -> str:

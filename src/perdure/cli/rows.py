@@ -8,6 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from perdure.model.agent_row import agent_row
+from perdure.model.run import Run
 from perdure.model.secrets import redact_text
 from perdure.model.server import Server
 from perdure.model.topology import Details, Link, Pane, PaneDetails, Topology
@@ -23,9 +24,10 @@ class PaneRow(Struct, frozen=True, kw_only=True):
     window_name: str
     pane: int
     pane_id: str
-    pid: int
-    active: bool
-    size: str
+    #: None, like what else is, where the server does not answer and the daemon does not keep it.
+    pid: int | None
+    active: bool | None
+    size: str | None
     cwd: str
     command: str
     title: str
@@ -48,7 +50,7 @@ class PaneRow(Struct, frozen=True, kw_only=True):
     transcript: str | None
     branch: str | None
     prompted: bool | None
-    dead: bool
+    dead: bool | None
 
     @property
     def address(self) -> str:
@@ -71,6 +73,32 @@ def pane_rows(server: Server, topology: Topology, details: Details) -> Iterator[
         link = first[pane.window]
         known = details.panes.get(pane.id, PaneDetails())
         yield _row(server, names[link.session], link, windows[pane.window].name, pane, known)
+
+
+def row_of_run(run: Run) -> PaneRow:
+    """Return the pane of a run as it was last seen, for when its server does not answer."""
+    place, identity = run.place, run.identity
+    # Who was there before stays with the run; only who is there, or is kept for it, is in the pane.
+    if identity is not None and run.program is None and not identity.is_kept:
+        identity = None
+    return PaneRow(
+        user=run.server.user,
+        socket=run.server.socket,
+        session=place.session,
+        window=place.window,
+        window_name=place.window_name,
+        pane=place.pane,
+        pane_id=run.pane,
+        pid=run.first.pid if run.first else None,
+        active=None,
+        size=None,
+        cwd=run.cwd,
+        command=run.command,
+        title=redact_text(run.title),
+        agent=identity.agent if identity else None,
+        **agent_row(identity, run.details if identity else None),
+        dead=None,
+    )
 
 
 def _row(server: Server, session: str, link: Link, window_name: str, pane: Pane, known: PaneDetails) -> PaneRow:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import msgspec
+from msgspec import structs
 
 from perdure.agents import agent_of, roster
 from perdure.cli._setup import Setup
@@ -19,8 +20,8 @@ from perdure.live.because import because
 from perdure.live.standing import Standing, standing_of
 from perdure.live.weigh import Track
 from perdure.model.observation import Observation
-from perdure.model.run import Place, Program, Run, Status
-from perdure.model.snapshot import Capture
+from perdure.model.run import Health, Place, Program, Run, Status
+from perdure.model.snapshot import Capture, Miss, Missed
 from perdure.model.topology import Pane
 from perdure.snapshots.identify import Seen
 from perdure.tmux.glance import glance
@@ -32,17 +33,33 @@ _PATIENCE = 5.0
 Standings = Mapping[tuple[str, str], Standing]
 
 
-def standings(setup: Setup, captures: Sequence[Capture], at: datetime) -> Standings:
-    """Return how the panes of these captures stand."""
+def standings(
+    setup: Setup, captures: Sequence[Capture], missed: Sequence[Missed], at: datetime
+) -> tuple[Standings, list[Run]]:
+    """Return how the panes stand, and the runs of servers that do not answer, as far as a daemon knows of them.
+
+    What is said of those is how they were last seen, and none of them counts as healthy, whatever the daemon has noticed yet.
+    """
     try:
         answer = call(setup.state_dir, protocol.AskRuns(), _PATIENCE)
         runs = msgspec.convert(answer, type=list[Run], strict=False)
     except NoDaemon:
-        return _seen_now(setup, captures, at)
+        return _seen_now(setup, captures, at), []
     except PerdureError as error:
         print(f"perdure: the daemon was asked how things stand: {error.message}", file=sys.stderr)
-        return _seen_now(setup, captures, at)
-    return {(run.server.socket, run.pane): standing_of(run) for run in runs}
+        return _seen_now(setup, captures, at), []
+    silent = {each.server.key for each in missed if each.reason is not Miss.REFUSED}
+    runs = [_unheard(run) if run.server.key in silent else run for run in runs]
+    found = {(run.server.socket, run.pane): standing_of(run) for run in runs}
+    return found, sorted((run for run in runs if run.server.key in silent), key=_whereabouts)
+
+
+def _unheard(run: Run) -> Run:
+    return structs.replace(run, health=Health.DEGRADED) if run.health is Health.HEALTHY else run
+
+
+def _whereabouts(run: Run) -> tuple[str, str, int, int]:
+    return run.server.socket, run.place.session, run.place.window, run.place.pane
 
 
 def _seen_now(setup: Setup, captures: Sequence[Capture], at: datetime) -> Standings:
