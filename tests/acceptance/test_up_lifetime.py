@@ -14,7 +14,8 @@ from perdure.daemon import protocol
 from perdure.daemon.call import stream
 from perdure.errors import NoDaemon
 from perdure.model.event import EventKind
-from tests.acceptance.kit import configure, is_whole, sentence, settle
+from tests.acceptance.kit import configure, is_whole, only_json, sentence, settle
+from tests.acceptance.simulants import Simulants
 from tests.acceptance.watching import (
     PATIENCE,
     begin,
@@ -289,6 +290,43 @@ def test_a_disk_that_is_full_for_a_while(perdure: Perdure, tmux: TmuxServer, pri
     assert numbers == sorted(set(numbers))
     assert kinds_of(stored_events())[-1] is EventKind.DAEMON_STOPPED
     assert is_whole(perdure)
+
+
+def test_what_only_a_daemon_without_room_knows_is_not_said_to_be_kept(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    agents = Simulants(private_home)
+    for name in ("one", "two"):
+        tmux.run("new-session", "-d", "-s", name, "-n", "w", agents.path)
+    with watching(perdure) as watcher:
+        for name in ("one", "two"):
+            watcher.await_state(f"{name}:0.0", "idle")
+            tmux.run("send-keys", "-t", f"={name}:", f"Tell me about {name}.", "Enter")
+            watcher.await_state(f"{name}:0.0", "attention(done)")
+        watcher.wait_for(
+            lambda: [run.status.word for run in stored_runs().values()] == ["attention(done)"] * 2, "both to be stored"
+        )
+        assert only_json(perdure.ok("--json"))["daemon"]["problem"] is None
+        _limit_files(watcher.pid, 4096)
+        try:
+            seen, let_go = perdure("seen", "one", "--json"), perdure("kill", "two", "--detach")
+            told, said = only_json(perdure("--json")), perdure().out
+            again = perdure("seen", "one")
+        finally:
+            _limit_files(watcher.pid, resource.RLIM_INFINITY)
+        for ran in (seen, let_go):
+            assert ran.code == 5
+            assert "only until the daemon ends" in sentence(ran)
+        assert "seen" not in only_json(seen)
+        # What it is now it is, and nothing more was to be kept.
+        assert again.code == 0
+        assert (told["daemon"]["panes"], told["daemon"]["since"] is not None) == (1, True)
+        assert "kept in memory" in told["daemon"]["problem"]
+        assert "Daemon:  watching 1 pane of 1 server" in said
+        assert "; what happens is kept in memory" in said
+        watcher.wait_for(lambda: stored_runs()["r1"].status.word == "idle", "what was seen to be stored")
+        watcher.wait_for(lambda: only_json(perdure.ok("--json"))["daemon"]["problem"] is None, "nothing to be wrong")
+    agents.end_all()
 
 
 def _limit_files(pid: int, size: int) -> None:

@@ -19,6 +19,7 @@ _PATIENCE = 5.0
 class DaemonStatus(Struct, frozen=True, kw_only=True):
     """What a daemon says of itself. One that is there and gives no answer is known by its `problem` alone."""
 
+    #: Why it cannot be asked, or, with everything else, why it does not write down what happens.
     problem: str | None = None
     version: str | None = None
     since: datetime | None = None
@@ -32,11 +33,12 @@ class DaemonStatus(Struct, frozen=True, kw_only=True):
 
     def sentence(self, now: datetime) -> str:
         """Say it to a person."""
-        if self.problem or self.since is None:
+        if self.since is None:
             return printable((self.problem or "it does not say since when it watches").rstrip("."))
         what = f"{counted(self.panes or 0, 'pane')} of {counted(self.servers or 0, 'server')}"
         slow = [f"{socket} is {health}" for socket, health in self.health.items() if health != "healthy"]
-        return printable("; ".join([f"watching {what}, started {age(self.since, now)}", *slow]))
+        wrong = [self.problem[:1].lower() + self.problem[1:].rstrip(".")] if self.problem else []
+        return printable("; ".join([f"watching {what}, started {age(self.since, now)}", *slow, *wrong]))
 
 
 def daemon_status(state_dir: str) -> DaemonStatus | None:

@@ -10,12 +10,12 @@ from perdure.daemon import protocol
 from perdure.daemon.awaiting import await_state
 from perdure.daemon.daemon import Daemon
 from perdure.daemon.rounds import Rounds
-from perdure.errors import NotFound, Refused, RunNotFound, UsageError
+from perdure.errors import NotFound, Refused, RunNotFound, StoreUnusable, UsageError
 from perdure.host.users import user_by_name, user_by_uid
 from perdure.live.whose import ROOT, is_run_of
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.observation import Told, Watched
-from perdure.model.run import Run
+from perdure.model.run import Reason, Run
 from perdure.model.user import User
 
 
@@ -63,6 +63,7 @@ class Answers:
     def _status(self, rounds: Rounds) -> dict[str, Any]:
         servers, panes, agents = rounds.counts()
         return {
+            "problem": rounds.problem,
             "version": __version__,
             "since": self._began_at,
             "servers": servers,
@@ -108,9 +109,18 @@ def _run(rounds: Rounds, id: str, uid: int) -> Run:
 
 
 def _seen(rounds: Rounds, id: str, uid: int) -> Run:
-    _run(rounds, id, uid)
+    before = _run(rounds, id, uid)
     rounds.supervisor.observe(id, Watched(), rounds.world.now())
+    if before.unseen or before.status.reason is Reason.DONE:
+        _promise(rounds, id, "taken as seen")
     return _run(rounds, id, uid)
+
+
+def _promise(rounds: Rounds, id: str, what: str) -> None:
+    """See that what somebody has said of a run outlives us. Raises `StoreUnusable` when it may not."""
+    if not rounds.is_recorded(id):
+        why = rounds.problem or "The store did not take it."
+        raise StoreUnusable(f"{id} is {what} only until the daemon ends, unless it is written down before. {why}")
 
 
 def _told(rounds: Rounds, asked: protocol.MarkTold, uid: int) -> Run | None:
@@ -130,4 +140,6 @@ def _detach(rounds: Rounds, id: str, uid: int) -> Run:
     run = _run(rounds, id, uid)
     if run.is_over:
         raise RunNotFound(f"{id} is not followed: its pane is gone.")
-    return rounds.supervisor.detach(id, rounds.world.now())
+    over = rounds.supervisor.detach(id, rounds.world.now())
+    _promise(rounds, id, "let go of")
+    return over

@@ -40,6 +40,14 @@ class Keeping:
         self._fails: set[Work] = set()
         self._failures = 0
         self._again_at = 0.0
+        self._why = ""
+
+    @property
+    def problem(self) -> str | None:
+        """Why what happens is not written down at present, in a sentence; None when it is."""
+        if not self._fails:
+            return None
+        return f"What happens is kept in memory until the store can be used again: {self._why}"
 
     def next(self) -> float:
         """When there is something to do for the store even if nothing happens."""
@@ -132,6 +140,7 @@ class Keeping:
 
     def _failed(self, work: Work, why: str, at: float) -> None:
         """Said once, until everything can be done again."""
+        self._why = why
         if not self._fails:
             log.warning("what happens is kept in memory until the store can be used again: %s", why)
         is_waited_for = bool(self._fails) and at < self._again_at

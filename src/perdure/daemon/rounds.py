@@ -149,6 +149,16 @@ class Rounds:
         servers = [known for key, known in self._servers.items() if server in (None, key)]
         return self._look(servers, reason=NOTICED, scrollback=True)
 
+    @property
+    def problem(self) -> str | None:
+        """Why what happens is not written down at present; None when it is."""
+        return self._keeping.problem
+
+    def is_recorded(self, id: str) -> bool:
+        """Write down what can be, and return whether all that has become of a run is."""
+        self.record()
+        return all(run.id != id for run in self.supervisor.batch().runs)
+
     def health(self) -> dict[str, str]:
         """Return by socket how far what is said of it can be up to date."""
         return {known.server.socket: str(known.health) for known in self._servers.values() if known.process}
