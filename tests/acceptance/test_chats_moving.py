@@ -13,8 +13,9 @@ import pytest
 
 from tests.acceptance.gateway import ANN, Gateway
 from tests.acceptance.kit import configure, only_json, sentence
+from tests.builders import NOON
 from tests.conftest import PrivateHome
-from tests.contract.store.chats import a_turn
+from tests.contract.store.chats import a_turn, nested
 from tests.perdure_cli import Perdure
 
 SAMPLE = Path(__file__).parents[1] / "unit" / "compat" / "samples" / "hermes-0.19.0" / "state.db"
@@ -191,6 +192,35 @@ def test_what_is_left_of_a_damaged_chat_is_written_and_said_to_be_that(
     other = perdure("chats", "import", path, env={"PERDURE_STATE_DIR": f"{private_home.home}/other"})
     assert other.code == 4
     assert "missing" in other.err
+
+
+def test_a_turn_too_deep_to_be_looked_at_is_shown_as_far_as_it_can_be(
+    perdure: Perdure, gateway: Gateway, private_home: PrivateHome
+) -> None:
+    id = gateway.open(ANN, "tiles")
+    # As it was written down before it was refused.
+    gateway(lambda chats: chats.store.append_turns(id, [a_turn({"a": nested(600, dict)}), a_turn("slates")], NOON))
+    shown = turns(perdure, id)
+    assert (shown[0], shown[2]) == ("tiles", "slates")
+    assert "core" not in json.dumps(shown)
+    assert "slates" in perdure.ok("chats", "show", id).out
+    assert "slates" in perdure.ok("chats", "export", id, "--format", "markdown").out
+    assert [row["chat"] for row in only_json(perdure.ok("chats", "search", "slates", "--json"))["found"]] == [id]
+    assert perdure.ok("chats", "search", "core").out
+    path = Path(private_home.home, "deep.jsonl")
+    perdure.ok("chats", "export", id, "--output", str(path))
+    assert '"core"' in path.read_text()
+    # It costs itself, as every turn does that cannot come in; so does one nobody can read.
+    head, *lines = path.read_text().splitlines(keepends=True)
+    lines[2] = lines[2].replace('"slates"', "[" * 5000 + "]" * 5000)
+    path.write_text("".join((head, *lines)))
+    elsewhere = {"PERDURE_STATE_DIR": os.path.join(private_home.root, "other")}
+    ran = perdure("chats", "import", str(path), "--json", env=elsewhere)
+    assert (ran.code, imported(only_json(ran))) == (4, {id: "new"})
+    assert any("more than 100" in each["what"] for each in only_json(ran)["problems"])
+    assert [
+        json.loads(line)["content"] for line in perdure("chats", "export", id, env=elsewhere).out.splitlines()[1:]
+    ] == ["tiles"]
 
 
 def test_older_programs_find_their_files(perdure: Perdure, gateway: Gateway, private_home: PrivateHome) -> None:

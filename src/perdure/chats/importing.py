@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from perdure import errors
 from perdure.chats import titles
 from perdure.chats.key import is_safe_id, is_safe_key, is_shared
+from perdure.chats.saying import checked
 from perdure.chats.service import Chats
 from perdure.chats.source import platform_from, source_from
 from perdure.model.chat import LOCAL, Chat, Source, Tokens, Turn
@@ -66,7 +67,7 @@ def import_chats(chats: Chats, incoming: Iterable[Incoming | Mishap], *, dry_run
     arrived = []
     for chat, each in _one_open(sorted(coming, key=lambda pair: (pair[0].opened_at, pair[0].id))):
         try:
-            words = each.read()
+            words = _sayable(each.read(), each.where)
             one = _look(chats.store, chat, words) if dry_run else _write(chats.store, _keyed(chats, chat, each), words)
         except (errors.UsageError, errors.ImportFailed, errors.ChatDamaged) as error:
             mishaps.append(Mishap(where=each.where, what=error.message.rstrip(".")))
@@ -76,6 +77,21 @@ def import_chats(chats: Chats, incoming: Iterable[Incoming | Mishap], *, dry_run
             mishaps.append(Mishap(where=each.where, what=_CHANGED.format(id=chat.id)))
         arrived.append(one)
     return Taken(arrived=tuple(arrived), mishaps=tuple(mishaps))
+
+
+def _sayable(words: Words, where: str) -> Words:
+    """What was said apart from what could not be read back as it is; each such turn costs itself."""
+    turns: list[Turn] = []
+    mishaps = list(words.mishaps)
+    for turn in words.turns:
+        try:
+            turns += checked([turn])
+        except errors.UsageError as error:
+            mishaps.append(Mishap(where=f"{where}, turn {turn.position}", what=error.message.rstrip(".")))
+    if len(turns) == len(words.turns):
+        return words
+    # What is left out may come with a later import, behind what is here.
+    return replace(words, turns=tuple(turns), next=None, mishaps=tuple(mishaps))
 
 
 def _keyed(chats: Chats, chat: Chat, incoming: Incoming) -> Chat:

@@ -17,7 +17,7 @@ from perdure.chats.key import is_shared
 from perdure.chats.naming import meant, new_id, tip_of
 from perdure.chats.ownership import Asker, Ownership
 from perdure.chats.reset import AHEAD, JobCheck, policy_for, stale, zone_of
-from perdure.chats.saying import checked
+from perdure.chats.saying import MOST, checked, whole
 from perdure.chats.selves import canonical, is_anothers, is_told, key_within, scope_of, selves_of
 from perdure.chats.source import admit_platforms, known_platform
 from perdure.chats.whatsapp import NO_ALIASES, Aliases
@@ -265,8 +265,8 @@ class Chats(Ownership):
         """Write down what was said, for good before this returns, and return the position of the last turn.
 
         With `expect` (a transcript's `next`) nothing is written and `Conflict` raised when somebody else said or
-        changed something in between. What could not be read back as it is (bytes, NaN, a time without a zone) is a
-        `UsageError`. Of what was said before nothing is asked: a chat of which something is lost takes what is said, too. Any id is taken, whoever's it is: one that somebody typed goes through `get`, `find` or `resume` first.
+        changed something in between. What could not be read back as it is (bytes, NaN, a time without a zone, what is
+        nested too deeply) is a `UsageError`. Of what was said before nothing is asked: a chat of which something is lost takes what is said, too. Any id is taken, whoever's it is: one that somebody typed goes through `get`, `find` or `resume` first.
         """
         return self.store.append_turns(id, checked(turns), self.now(), expect=expect)
 
@@ -275,7 +275,8 @@ class Chats(Ownership):
 
         With `partly`, what is left of a damaged chat, which says at how many positions something is `missing`.
         """
-        if limit is not None and limit < 0:
+        whole(start, "A position")
+        if limit is not None and whole(limit, "How many turns are read") < 0:
             raise errors.UsageError(f"There cannot be {limit} turns.")
         if not is_storable(id):
             raise errors.ChatNotFound(f"There is no chat {ascii(id)[:80]}.")
@@ -307,9 +308,12 @@ class Chats(Ownership):
         return self.store.undo_turns(id, count, self.now())
 
     def add_tokens(self, id: str, model: str, *, input: int = 0, output: int = 0) -> Chat:
-        """Count tokens of a model, in total and by model. They only ever grow."""
-        if input < 0 or output < 0:
+        """Count tokens of a model, in total and by model. They only ever grow; anything but whole numbers is a `UsageError`."""
+        if whole(input, "A number of tokens") < 0 or whole(output, "A number of tokens") < 0:
             raise errors.UsageError("Tokens are only ever added.")
+        name: object = model
+        if not isinstance(name, str):
+            raise errors.UsageError(f"The name of a model is a text, and not {ascii(name)[:80]}.")
 
         def added(chat: Chat) -> Chat:
             before = chat.by_model.get(model, Tokens())
@@ -447,4 +451,6 @@ def _is_ahead(chat: Chat, now: datetime) -> bool:
 
 
 def _sum(before: Tokens, input: int, output: int) -> Tokens:
+    if max(before.input + input, before.output + output) > MOST:
+        raise errors.UsageError("These are more tokens than can be counted.")
     return Tokens(input=before.input + input, output=before.output + output)

@@ -12,6 +12,8 @@ from functools import lru_cache
 
 #: What stands in place of a secret.
 HIDDEN = "***"
+#: How many lists and mappings within each other are gone into: whoever asks may have come a long way already.
+_LEVELS = 110
 
 _WORDS = frozenset(
     "key keys apikey token tokens secret secrets password passwd pass passphrase pwd credential credentials "
@@ -160,33 +162,36 @@ def redact_argv(argv: Sequence[str]) -> tuple[str, ...]:
     return tuple(shown)
 
 
-def redact_data(value: object) -> object:
+def redact_data(value: object, *, levels: int = _LEVELS) -> object:
     """Return plain data with every secret in it replaced: by the names of fields, and by what texts hold.
 
-    Lists of texts alone are taken for arguments too. Counts of tokens stay.
+    Lists of texts alone are taken for arguments too. Counts of tokens stay. What stands within more lists and mappings
+    than that is hidden too: nobody has looked at it.
     """
     if isinstance(value, str):
         return redact_text(value)
-    if isinstance(value, Mapping):
-        return {name: _redact_field(str(name), each) for name, each in value.items()}
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, Mapping | list | tuple):
         return value
+    if levels == 0:
+        return HIDDEN
+    if isinstance(value, Mapping):
+        return {name: _redact_field(str(name), each, levels - 1) for name, each in value.items()}
     if all(isinstance(each, str) for each in value):
         return list(redact_argv(value))
-    return [redact_data(each) for each in value]
+    return [redact_data(each, levels=levels - 1) for each in value]
 
 
-def _redact_field(name: str, value: object) -> object:
+def _redact_field(name: str, value: object, levels: int) -> object:
     if not is_secret_name(name):
-        return redact_data(value)
-    return _hidden(value, is_count=name.lower().endswith("tokens"))
+        return redact_data(value, levels=levels)
+    return _hidden(value, levels, is_count=name.lower().endswith("tokens"))
 
 
-def _hidden(value: object, *, is_count: bool) -> object:
-    if isinstance(value, Mapping):
-        return {name: _hidden(each, is_count=is_count) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_hidden(each, is_count=is_count) for each in value]
+def _hidden(value: object, levels: int, *, is_count: bool) -> object:
+    if levels and isinstance(value, Mapping):
+        return {name: _hidden(each, levels - 1, is_count=is_count) for name, each in value.items()}
+    if levels and isinstance(value, list | tuple):
+        return [_hidden(each, levels - 1, is_count=is_count) for each in value]
     says_nothing = value is None or value == "" or isinstance(value, bool)
     return value if says_nothing or (is_count and isinstance(value, int | float)) else HIDDEN
 

@@ -26,6 +26,8 @@ SPAN = 1 << 32
 LEFT_OUT, LOST = 2, 3
 #: Added to the seal of a turn that was taken back, so that none is hidden behind our back.
 _TAKEN_BACK = 1 << 32
+#: What says of a part what it is, and is not what was said.
+_NO_TEXT = ("type", "id", "mime_type", "media_type")
 _COLUMNS = ("id", "role", "at", "hidden", "seal", "body")
 
 _Kind = TypeVar("_Kind")
@@ -189,12 +191,18 @@ def texts_of(content: object) -> Sequence[str]:
     """Return every text in a turn's content, in order; of parts with a type, their texts and not what they are called."""
     if isinstance(content, str):
         return (content,)
-    if isinstance(content, dict):
-        parts = [value for name, value in content.items() if name not in ("type", "id", "mime_type", "media_type")]
-        return [text for part in parts for text in texts_of(part)]
-    if isinstance(content, list | tuple):
-        return [text for part in content for text in texts_of(part)]
-    return ()
+    found: list[str] = []
+    left = [content]
+    # Never by calling itself: what was written down may be deeper than that could go.
+    while left:
+        part = left.pop()
+        if isinstance(part, str):
+            found.append(part)
+        elif isinstance(part, dict):
+            left += reversed([value for name, value in part.items() if name not in _NO_TEXT])
+        elif isinstance(part, list | tuple):
+            left += reversed(part)
+    return found
 
 
 def _seal(chat: str, position: int, role: str, at: str, sum: int) -> int:

@@ -22,8 +22,8 @@ _Kind = TypeVar("_Kind", bound=Struct)
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 #: What is shorter, in bytes, is not worth compressing.
 _SHORT = 256
-#: What reading a row that is damaged can raise.
-UNREADABLE = (zlib.error, msgspec.MsgspecError, UnicodeError, ValueError, TypeError)
+#: What reading a row that is damaged can raise, or one that is deeper than can be gone into.
+UNREADABLE = (zlib.error, msgspec.MsgspecError, UnicodeError, ValueError, TypeError, RecursionError)
 
 
 class Standing(Struct, frozen=True):

@@ -27,6 +27,14 @@ def a_turn(content: object = "hello", role: str = "user", **changes: object) -> 
     return msgspec.structs.replace(Turn(position=0, role=role, content=content, at=at(0)), **changes)
 
 
+def nested(levels: int, shape: type = list) -> object:
+    """Something within so many lists or mappings."""
+    value: object = "core"
+    for _ in range(levels):
+        value = {"a": value} if shape is dict else [value]
+    return value
+
+
 class Clock:
     """A time that goes on when it is told to."""
 

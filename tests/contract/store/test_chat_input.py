@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
 from typing import Any
+from uuid import UUID
 
 import pytest
+from msgspec.structs import replace
 
 from perdure import errors
 from perdure.chats.service import Chats
-from perdure.model.chat import Turn
+from perdure.model.chat import Tokens, Turn
 from perdure.model.config import Config
 from perdure.store.store import Store
-from tests.contract.store.chats import Clock, a_source, a_turn
+from tests.builders import NOON
+from tests.contract.store.chats import Clock, a_source, a_turn, nested
 
 ALICE = a_source("alice")
+
+
+class _Colour(Enum):
+    RED = "red"
+
+
+def holds_itself() -> list[Any]:
+    """A list that JSON would never be done with, whichever way it is gone through."""
+    endless: list[Any] = []
+    endless += [endless, endless]
+    return endless
 
 
 @pytest.fixture
@@ -57,7 +73,42 @@ def test_what_no_database_takes_is_no_chat(chats: Chats, typed: str) -> None:
         {"content": b"raw"},
         {"tool_calls": ({"input": bytearray(b"raw")},)},
         {"extra": {"raw": b"raw"}},
+        {"tool_name": 5},
+        {"tool_call_id": 7},
+        {"tool_call_id": b"x"},
+        {"model": 5},
+        {"tokens": 1.5},
+        {"tokens": "5"},
+        {"tokens": True},
+        {"tokens": float("nan")},
+        {"hidden": "yes"},
+        {"tool_calls": None},
+        {"tool_calls": {"a": 1}},
+        {"tool_calls": "text"},
+        {"attachments": ("x",)},
+        {"attachments": "x"},
+        {"attachments": [[("a", 1)]]},
+        {"extra": [1]},
+        {"extra": None},
+        {"extra": {1: "one"}},
+        {"content": {"one": {1: 2}}},
+        {"content": {"a", "b"}},
+        {"content": [NOON]},
+        {"content": Decimal("1.5")},
+        {"extra": {"id": UUID(int=5)}},
+        {"content": _Colour.RED},
+        {"content": a_source()},
+        {"content": object()},
+        {"at": "2026"},
+        {"at": None},
+        {"at": datetime.min.replace(tzinfo=timezone(timedelta(hours=5)))},
+        {"at": NOON.replace(tzinfo=timezone(timedelta(hours=5, seconds=7)))},
+        {"content": nested(101)},
+        {"content": nested(600)},
+        {"extra": {"deep": nested(50_000)}},
+        {"tool_calls": (holds_itself(),)},
     ],
+    ids=lambda changes: next(iter(changes)),
 )
 def test_what_would_not_come_back_as_it_was_is_not_written_down(chats: Chats, changes: dict[str, Any]) -> None:
     id = chats.open(ALICE).id
@@ -72,6 +123,66 @@ def test_what_would_not_come_back_as_it_was_is_not_written_down(chats: Chats, ch
             verb(id, wrong)
     assert [turn.content for turn in chats.load(id).turns] == ["one"]
     assert chats.open(ALICE).id == id
+
+
+def test_everything_json_can_say_comes_back_as_it_was(chats: Chats) -> None:
+    id = chats.open(ALICE).id
+    said = a_turn(
+        [{"type": "text", "text": "hi"}, 1, -1.5, None, True, {"deep": nested(90)}, 10**30],
+        tool_name="ls",
+        tool_call_id="call",
+        tool_calls=({"name": "ls", "input": {}},),
+        attachments=({"path": "/home/dev/a.png"},),
+        tokens=5,
+        model="big",
+        extra={"n": [1, [2, [3]]]},
+        at=NOON.replace(tzinfo=timezone(timedelta(hours=5, minutes=30))),
+    )
+    chats.append(id, said)
+    (back,) = chats.load(id).turns
+    assert back == replace(said, position=1)
+
+
+@pytest.mark.parametrize("wrong", [1.5, float("nan"), float("inf"), True, "5", None, -1, 1 << 63])
+def test_only_whole_numbers_of_tokens_are_counted(chats: Chats, wrong: Any) -> None:
+    id = chats.open(ALICE).id
+    chats.add_tokens(id, "big", input=1, output=2)
+    for counts in ({"input": wrong}, {"output": wrong}):
+        with pytest.raises(errors.UsageError, match=r"[Tt]okens.*\.$"):
+            chats.add_tokens(id, "big", **counts)
+    for model in (5, None, b"big"):
+        with pytest.raises(errors.UsageError, match=r"model.*\.$"):
+            chats.add_tokens(id, model, input=1)  # type: ignore[arg-type]
+    assert chats.open(ALICE).tokens == Tokens(input=1, output=2)
+
+
+def test_tokens_never_become_more_than_can_be_counted(chats: Chats) -> None:
+    id = chats.open(ALICE).id
+    chats.add_tokens(id, "big", input=(1 << 63) - 1)
+    with pytest.raises(errors.UsageError, match="tokens"):
+        chats.add_tokens(id, "small", input=1)
+    assert chats.open(ALICE).tokens.input == (1 << 63) - 1
+
+
+@pytest.mark.parametrize("wrong", [{"start": 1.5}, {"start": "1"}, {"limit": 1.5}, {"limit": "1"}, {"start": None}])
+def test_positions_are_whole_numbers(chats: Chats, wrong: dict[str, Any]) -> None:
+    id = chats.open(ALICE).id
+    chats.append(id, a_turn())
+    with pytest.raises(errors.UsageError, match=r"whole number.*\.$"):
+        chats.load(id, **wrong)
+
+
+@pytest.mark.parametrize("shape", [list, dict])
+def test_a_turn_too_deep_that_is_there_already_hinders_nobody(chats: Chats, shape: type) -> None:
+    bob = a_source("bob")
+    deep, other = chats.open(ALICE).id, chats.open(bob).id
+    # As it was written down before it was refused.
+    chats.store.append_turns(deep, [a_turn(nested(600, shape)), a_turn("tiles")], NOON)
+    chats.append(other, a_turn("tiles"))
+    assert [found.chat for found in chats.search(bob, "tiles")] == [other]
+    assert [found.position for found in chats.search(ALICE, "tiles")] == [2]
+    assert [found.position for found in chats.search(ALICE, "core")] == [1]
+    assert len(chats.load(deep).turns) == 2
 
 
 @pytest.mark.parametrize("start", [0, -5, 5, 99])
