@@ -66,7 +66,7 @@ class Watching:
         self._supervisor.observe(self._id, Passed(), at)
 
     def _take_in(self, capture: Capture, at: datetime) -> None:
-        self._supervisor.discover([capture], self._unrecorded, at, reason="")
+        self._supervisor.discover([capture], self._unrecorded, at, reason="", at_once=True)
 
     def _unrecorded(self, many: int) -> list[str]:
         """Return names nothing is ever recorded under, each once."""

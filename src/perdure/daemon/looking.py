@@ -198,6 +198,8 @@ class Looking:
         for capture in captures:
             if left.not_begun:
                 self.servers[capture.server.key].look_by(at + FOLLOW_UPS[0])
+            if left.unsaid:
+                self.servers[capture.server.key].look_by(at + FOLLOW_UPS[1])
             if left.without_id:
                 self.servers[capture.server.key].look_by(max(at + RETRY, self._keeping.next()))
 

@@ -6,10 +6,11 @@ A run outlives its process, its server and its machine. In this order a pane is 
 2. was certainly in the same conversation, and is nowhere else;
 3. was the last in the same place of the same server: session, window and pane by name and number, and is nowhere else.
 
-Nobody takes the id of a run whose pane is still there, and no run becomes two panes. A place alone makes no run of one
-conversation into one of another; nor does it make an agent's run of what opens there later, unless a restore has made the
-pane and the agent is only about to start: whoever knows the id would talk to the wrong one, and the conversation could not
-have it back where it comes back.
+Nobody takes the id of a run whose pane is still there, and no run becomes two panes. A run that was certainly in a
+conversation comes back with that and not with its place, and one of which a conversation was only guessed with none but that
+in its place: whoever knows the id would talk to the wrong one, and the conversation could not have it back where it comes
+back. An agent that is still starting there may be in it all the same and not say so yet: such panes are `unsaid`. Nor does a
+place make an agent's run of what opens there later, unless a restore has made the pane and the agent is only about to start.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Recognised(Struct, frozen=True, kw_only=True):
 
     panes: tuple[tuple[Found, Run | None], ...]
     gone: tuple[Run, ...]
+    #: Panes without a run that may turn out to be the one that was in their place, once they say in which conversation.
+    unsaid: tuple[Found, ...] = ()
 
 
 def recognise(found: Sequence[Found], runs: Sequence[Run], servers: Iterable[str]) -> Recognised:
@@ -74,10 +77,13 @@ def recognise(found: Sequence[Found], runs: Sequence[Run], servers: Iterable[str
         del free[id]
     claim(_conversation)
     claim(_place, _may_be_there)
+    last = {_place(run): run for run in free.values()}
+    nobody = [each for index, each in enumerate(found) if index not in known]
     gone = (run for run in free.values() if not run.is_over)
     return Recognised(
         panes=tuple((each, known.get(index)) for index, each in enumerate(found)),
         gone=tuple(sorted(gone, key=_number)),
+        unsaid=tuple(each for each in nobody if (run := last.get(_place(each))) and _may_turn_out(each, run)),
     )
 
 
@@ -187,9 +193,26 @@ def _place(each: Found | Run) -> object:
 
 
 def _may_be_there(each: Found, run: Run) -> bool:
-    was, is_ = _conversation(run), _conversation(each)
-    if was is not None and is_ is not None and was != is_:
-        return False
     if run.identity is None:
         return True
+    if _conversation(run) is not None:
+        return False
+    return _may_follow(each, run) and (_named(run) is None or _named(run) == _named(each))
+
+
+def _may_turn_out(each: Found, run: Run) -> bool:
+    if _named(run) is None or _conversation(each) is not None:
+        return False
+    is_another = each.identity is not None and run.identity is not None and each.identity.agent != run.identity.agent
+    return not is_another and _may_follow(each, run)
+
+
+def _named(each: Found | Run) -> object:
+    """Return the conversation it is said to be in, by whatever evidence."""
+    identity = each.identity
+    return identity and identity.conversation and (identity.agent, identity.profile, identity.conversation)
+
+
+def _may_follow(each: Found, run: Run) -> bool:
+    """Whether it may be the agent that was there in a server that is no more."""
     return _process(run) != _process(each) and (each.restored or each.identity is not None)

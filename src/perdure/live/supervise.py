@@ -24,6 +24,9 @@ from perdure.model.topology import Pane, PaneDetails
 
 #: How long the first process of a pane may take to be seen.
 BEGINS_WITHIN = timedelta(seconds=3)
+#: How long an agent may take to say in which conversation it is, where that may be one of before. Some do not say it
+#: until they are told something.
+SAYS_WITHIN = timedelta(seconds=10)
 #: How long it is remembered when a pane was first seen.
 FORGOTTEN_AFTER = timedelta(minutes=1)
 #: What a pane's first process is called until it becomes the program it was begun for.
@@ -47,9 +50,11 @@ class Left(NamedTuple):
     without_id: int = 0
     #: It cannot be said yet who is in them.
     not_begun: int = 0
+    #: An agent is in them that may be one of before, and has not said yet in which conversation it is.
+    unsaid: int = 0
 
     def __bool__(self) -> bool:
-        return self.without_id > 0 or self.not_begun > 0
+        return any(self)
 
 
 class Supervisor:
@@ -65,7 +70,7 @@ class Supervisor:
         self._events: list[Event] = []
         #: When time alone may change a track, for as long as it is this very one.
         self._times: dict[str, tuple[Track, datetime | None]] = {}
-        #: Panes that have only just begun, and since when that is known.
+        #: Panes of which it cannot be said yet who is in them, and since when that is known.
         self._beginning: dict[tuple[ServerProcess, str], datetime] = {}
         #: Panes of runs that nobody wants followed: server, its process, pane.
         self._let_go: set[tuple[str, ServerProcess | None, str]] = set()
@@ -106,28 +111,34 @@ class Supervisor:
         *,
         reason: str,
         missing: Ending = Ending.PANE,
+        at_once: bool = False,
     ) -> Left:
         """Take in whole servers: new panes become runs, those that are not there any more have ended.
 
-        Returns how many new panes were left for later.
+        Returns how many new panes were left for later. With `at_once` none is because of who may be in it: whoever cannot
+        be told yet is somebody new.
         """
         contents = {
             (capture.server.key, pane.id): (capture, pane) for capture in captures for pane in capture.topology.panes
         }
         everything = [each for capture in captures for each in found_in(capture)]
         wanted = [each for each in everything if (each.server.key, each.process, each.pane) not in self._let_go]
-        found = [each for each in wanted if self._has_begun(each, *contents[each.server.key, each.pane], now)]
-        self._beginning = {key: at for key, at in self._beginning.items() if now - at < FORGOTTEN_AFTER}
+        found = [
+            each for each in wanted if at_once or self._has_begun(each, *contents[each.server.key, each.pane], now)
+        ]
         servers = {capture.server.key for capture in captures}
         everyone = [*self._over.values(), *self.runs]
         result = recognise(found, everyone, servers)
-        fresh = [each for each, run in result.panes if run is None]
+        unsaid = () if at_once else {_key(each) for each in result.unsaid if self._may_still_say(each, now)}
+        self._beginning = {key: at for key, at in self._beginning.items() if now - at < FORGOTTEN_AFTER}
+        panes = [(each, run) for each, run in result.panes if _key(each) not in unsaid]
+        fresh = [each for each, run in panes if run is None]
         ids = iter(new_ids(len(fresh)) if fresh else ())
         # First those that are gone: another pane may have what they had.
         for run in result.gone:
             self.observe(run.id, Ended(what=missing), now)
         without_id = 0
-        for each, known in result.panes:
+        for each, known in panes:
             id = next(ids, None) if known is None else known.id
             if id is None:
                 without_id += 1
@@ -136,7 +147,7 @@ class Supervisor:
             capture, pane = contents[each.server.key, each.pane]
             self._look_into(id, each, capture, pane, now)
         self._index()
-        return Left(without_id=without_id, not_begun=len(wanted) - len(found))
+        return Left(without_id=without_id, not_begun=len(wanted) - len(found), unsaid=len(unsaid))
 
     def _has_begun(self, found: Found, capture: Capture, pane: Pane, now: datetime) -> bool:
         """Return whether it can be said who is in a pane: not while its first process is still a copy of tmux, or unseen.
@@ -150,7 +161,16 @@ class Supervisor:
         known = self.in_pane(found.server.key, found.pane)
         if known is not None and known.process == found.process:
             return True
-        return now - self._beginning.setdefault((found.process, found.pane), now) >= BEGINS_WITHIN
+        return now - self._beginning.setdefault(_key(found), now) >= BEGINS_WITHIN
+
+    def _may_still_say(self, found: Found, now: datetime) -> bool:
+        """Return whether it is worth waiting for an agent to say in which conversation it is.
+
+        The id of who was there before must not be given to it meanwhile, nor another where it is the same.
+        """
+        waited = now - self._beginning.setdefault(_key(found), now)
+        # A clock that was set back would keep it waiting.
+        return timedelta() <= waited < SAYS_WITHIN
 
     def observe(self, id: str, seen: Observation, now: datetime) -> None:
         """Take in one observation of a run; one that is unknown or over by now is nobody's."""
@@ -328,6 +348,10 @@ class Supervisor:
     def _index(self) -> None:
         self._times = {id: known for id, known in self._times.items() if id in self._tracks}
         self._panes = {(track.run.server.key, track.run.pane): id for id, track in self._tracks.items()}
+
+
+def _key(found: Found) -> tuple[ServerProcess, str]:
+    return (found.process, found.pane)
 
 
 def _whose(identity: Identity | None) -> tuple[str, str | None, str | None] | None:

@@ -52,6 +52,9 @@ def gone(result: Recognised) -> list[str]:
 
 
 ELSEWHERE = a_place("elsewhere", 7, 2)
+#: An agent that does not say yet in which conversation it is.
+STARTING = an_identity(conversation=None, evidence=None, certain=False)
+GUESSED = an_identity(conversation="c1", evidence=Evidence.GUESS, certain=False)
 
 
 # -- by the pane itself -----------------------------------------------------------------------------------------------
@@ -150,8 +153,9 @@ def test_a_place_takes_its_id_back_after_a_restart() -> None:
     """The same session name in the list of those that were there takes its id back."""
     assert ids(recognise([there("%7")], [over(known())], [SERVER.key])) == ["r1"]
     assert ids(recognise([there("%7")], [known()], [SERVER.key])) == ["r1"]
-    waiting = there("%7", restored=True)
-    assert ids(recognise([waiting], [known(conversation="c1")], [SERVER.key])) == ["r1"]
+    silent = known(identity=STARTING)
+    for found in (there("%7", restored=True), there("%7", identity=STARTING), there("%7", conversation="c1")):
+        assert ids(recognise([found], [silent], [SERVER.key])) == ["r1"]
 
 
 def test_a_shell_in_the_place_of_an_agent_that_fell_is_something_new_and_leaves_it_its_id() -> None:
@@ -164,6 +168,41 @@ def test_a_shell_in_the_place_of_an_agent_that_fell_is_something_new_and_leaves_
 def test_a_place_makes_no_conversation_into_another() -> None:
     result = recognise([there("%7", conversation="c2")], [known(conversation="c1")], [SERVER.key])
     assert (ids(result), gone(result)) == ([None], ["r1"])
+
+
+@pytest.mark.parametrize(
+    "found", [there("%7", identity=STARTING), there("%7", identity=GUESSED), there("%7", restored=True)]
+)
+@pytest.mark.parametrize("is_over", [True, False])
+def test_a_conversation_leaves_its_id_to_nobody_who_does_not_say_yet_to_be_in_it(found: Found, is_over: bool) -> None:
+    run = known(conversation="c1")
+    result = recognise([found], [over(run) if is_over else run], [SERVER.key])
+    assert (ids(result), result.unsaid) == ([None], (found,))
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        there("%7"),
+        there("%7", conversation="c2"),
+        there("%7", identity=structs.replace(STARTING, agent="other")),
+        there("%7", ELSEWHERE, identity=STARTING),
+        there("%7", identity=STARTING, server=OTHER),
+        there("%7", identity=STARTING, process=BEFORE),
+    ],
+)
+def test_who_is_certainly_another_need_not_say_anything(found: Found) -> None:
+    result = recognise([found], [over(known(conversation="c1"))], [SERVER.key, OTHER.key])
+    assert (ids(result), result.unsaid) == ([None], ())
+
+
+def test_what_was_only_guessed_comes_back_to_its_place_with_the_same_guess_alone() -> None:
+    guessed = over(known(identity=GUESSED))
+    assert ids(recognise([there("%7", identity=GUESSED)], [guessed], [SERVER.key])) == ["r1"]
+    assert ids(recognise([there("%7", conversation="c1")], [guessed], [SERVER.key])) == ["r1"]
+    assert ids(recognise([there("%7", conversation="c2")], [guessed], [SERVER.key])) == [None]
+    result = recognise([there("%7", identity=STARTING)], [guessed], [SERVER.key])
+    assert (ids(result), len(result.unsaid)) == ([None], 1)
 
 
 def test_what_opens_in_the_place_of_an_agent_that_was_closed_is_something_new() -> None:

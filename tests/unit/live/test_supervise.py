@@ -299,6 +299,50 @@ def test_a_pane_whose_process_is_hidden_is_taken_in_after_a_while() -> None:
     assert [run.id for run in supervisor.runs] == ["r1"]
 
 
+def _starting() -> Pane:
+    """A pane with an agent that does not say yet in which conversation it is."""
+    return a_pane(0, identity=an_identity(conversation=None, evidence=None, certain=False))
+
+
+def _fallen(ids: Ids) -> Supervisor:
+    """An agent whose server has died, known as r1."""
+    supervisor = Supervisor()
+    supervisor.discover([_capture(a_pane(0, identity=an_identity()))], ids, NOON, reason="any")
+    supervisor.server_died(HERE.key, _died(at(1)), at(1))
+    return supervisor
+
+
+@pytest.mark.parametrize(("conversation", "id"), [("c0ffee", "r1"), ("another", "r2")])
+def test_an_agent_in_the_place_of_one_that_fell_is_somebody_once_it_says_who(conversation: str, id: str) -> None:
+    """Until then nobody can talk to the one before and be heard by another."""
+    ids = Ids()
+    supervisor = _fallen(ids)
+    for seconds in (2, 4, 8):
+        assert supervisor.discover([_capture(_starting(), pid=301)], ids, at(seconds), reason="any") == Left(unsaid=1)
+        assert supervisor.runs == []
+    said = a_pane(0, identity=an_identity(conversation=conversation))
+    assert not supervisor.discover([_capture(said, pid=301)], ids, at(9), reason="any")
+    assert [run.id for run in supervisor.runs] == [id]
+
+
+@pytest.mark.parametrize("seconds", [12, 3600, -3600])
+def test_an_agent_that_does_not_say_who_it_is_for_long_is_somebody_new(seconds: float) -> None:
+    ids = Ids()
+    supervisor = _fallen(ids)
+    assert supervisor.discover([_capture(_starting(), pid=301)], ids, at(2), reason="any").unsaid == 1
+    assert not supervisor.discover([_capture(_starting(), pid=301)], ids, at(seconds), reason="any")
+    assert [run.id for run in supervisor.runs] == ["r2"]
+
+
+def test_whoever_cannot_wait_finds_somebody_new_in_every_pane() -> None:
+    ids = Ids()
+    supervisor = _fallen(ids)
+    assert not supervisor.discover([_capture(_starting(), pid=301)], ids, at(2), reason="any", at_once=True)
+    assert [run.id for run in supervisor.runs] == ["r2"]
+    assert not supervisor.discover([_beginning(a_pane(3), pid=302)], ids, at(3), reason="any", at_once=True)
+    assert [run.id for run in supervisor.runs] == ["r3"]
+
+
 def test_a_dead_pane_has_no_process_and_is_taken_in_at_once() -> None:
     supervisor = Supervisor()
     assert not supervisor.discover([_beginning(a_pane(3, dead=True, exit_status=1))], Ids(), at(0), reason="any")
