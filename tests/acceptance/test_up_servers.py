@@ -187,6 +187,56 @@ def test_a_conversation_takes_its_id_to_another_place(
         assert EventKind.RUN_RETURNED in kinds
 
 
+def test_another_conversation_in_the_place_of_one_that_fell_is_another_run(
+    perdure: Perdure, tmux: TmuxServer, simulants: Simulants
+) -> None:
+    """While it is still starting nobody knows which it will be: the id of the one before is not lent to it meanwhile."""
+    _as_first_program(tmux, simulants, "first")
+    with watching(perdure) as watcher:
+        before = _in(watcher, "work:0.0")
+        tmux.kill9()
+        watcher.await_gone(before.id)
+        simulants.end_all()
+        _as_first_program(tmux, simulants, "--boot", "2", "second")
+        after = _in(watcher, "work:0.0")
+        assert _conversation(after) in simulants.running()
+        assert (after.id != before.id, _conversation(after) != _conversation(before)) == (True, True)
+        assert [each.event.run for each in watcher.events(0, EventKind.RUN_RETURNED)] == []
+        (over,) = [run for run in watcher.runs(over=True) if run.id == before.id]
+        assert (over.is_over, _conversation(over)) == (True, _conversation(before))
+        assert perdure("send", before.id, "not for you").code == 3
+    # The one before has its id for itself when it comes back.
+    tmux.kill9()
+    simulants.end_all()
+    conversation = str(_conversation(before))
+    _as_first_program(tmux, simulants, "--resume", conversation)
+    wait_for(lambda: conversation in simulants.running(), "the agent")
+    with watching(perdure) as watcher:
+        back = watcher.await_run("work:0.0", lambda run: _conversation(run) == conversation)
+        assert back.id == before.id
+
+
+def test_who_is_still_starting_in_the_place_of_one_that_fell_can_be_waited_for_without_a_daemon(
+    perdure: Perdure, tmux: TmuxServer, simulants: Simulants
+) -> None:
+    _as_first_program(tmux, simulants, "first")
+    with watching(perdure) as watcher:
+        _in(watcher, "work:0.0")
+    tmux.kill9()
+    simulants.end_all()
+    begun = len(simulants.records())
+    _as_first_program(tmux, simulants, "--boot", "2", "second")
+    wait_for(lambda: len(simulants.records()) > begun, "the agent to be starting")
+    perdure.ok("wait", "work", "--until", "idle", "--timeout", "60")
+    assert len(simulants.running()) == 1
+
+
+def _as_first_program(tmux: TmuxServer, simulants: Simulants, *words: str) -> None:
+    """Start an agent that is all there is in its pane."""
+    command = " ".join(("exec", simulants.path, "--think", "0.2", *words))
+    tmux.run("new-session", "-d", "-s", "work", "-n", "agent", "-x", "100", "-y", "30", command)
+
+
 def test_a_server_that_dies_is_brought_back_at_once(
     perdure: Perdure, tmux: TmuxServer, simulants: Simulants, private_home: PrivateHome
 ) -> None:
