@@ -47,3 +47,20 @@ def test_done_is_done_until_it_is_seen(perdure: Perdure, tmux: TmuxServer, priva
     with watching(perdure) as watcher:
         assert watcher.await_run(run.id, is_back, "to be back").status.word == "idle"
     agents.end_all()
+
+
+def test_a_fresh_agent_in_the_pane_of_one_that_is_done_is_not_done(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    agents = Simulants(private_home)
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w", f"{agents.path} --think 0.2")
+    with watching(perdure) as watcher:
+        watcher.await_state("work:0.0", "idle")
+        perdure.ok("send", "--timeout", "60", "work", "count the files")
+        done = watcher.await_state("work:0.0", "attention(done)")
+        tmux.run("respawn-pane", "-k", "-t", "work:0", str(agents.path))
+        fresh = watcher.await_run(
+            done.id, lambda run: is_back(run) and run.program != done.program, "to be another's, and to wait"
+        )
+        assert (fresh.status.word, fresh.unseen) == ("idle", False)
+    agents.end_all()

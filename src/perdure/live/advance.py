@@ -205,17 +205,42 @@ def _identified(track: Track, seen: Identified, now: datetime, events: list[Even
         program=seen.program,
         details=seen.details or (run.details if goes_on else None),
         skill=skill,
-        unseen=run.unseen and (after is None or _goes_on(before, after)),
+        unseen=(run.unseen or run.status.reason is Reason.DONE) and _is_its_own(run, seen),
         last_activity_at=max(filter(None, (activity, run.last_activity_at)), default=None),
     )
     launchers = track.launchers if seen.program is None else seen.launchers
-    if seen.program == run.program or run.program in seen.launchers:
-        return structs.replace(track, run=changed, launchers=launchers)
+    if _is_same_process(run, seen):
+        track = structs.replace(track, run=changed, launchers=launchers)
+        if run.status.reason is not Reason.DONE or changed.unseen:
+            return track
+        # Whatever was done, it was not this.
+        anew = Verdict(state=RunState.IDLE, cause="conversation", confidence=run.status.confidence)
+        return _moved(track, anew, now, events)
     # Nothing that was heard of another process says anything about this one, nor is what the shell did a turn of it.
     track = Track(run=changed, output_at=track.output_at, news_at=now, watched=track.watched, launchers=launchers)
     if run.status.state is RunState.UNKNOWN:
         return track
-    return _moved(track, Verdict(state=RunState.UNKNOWN, cause="process:started"), now, events)
+    track = _moved(track, Verdict(state=RunState.UNKNOWN, cause="process:started"), now, events)
+    # What the one before has done is no reason to look at another.
+    return structs.replace(track, run=structs.replace(track.run, unseen=changed.unseen))
+
+
+def _is_same_process(run: Run, seen: Identified) -> bool:
+    return seen.program == run.program or run.program in seen.launchers
+
+
+def _is_its_own(run: Run, seen: Identified) -> bool:
+    """Whether what was done in a run is the work of who is in it now: of the same process, or the same conversation."""
+    before, after = run.identity, seen.identity
+    if after is None:
+        # A shell remembers who was in it last.
+        return True
+    if not _is_same_process(run, seen):
+        return _goes_on(before, after) and after.prompted is not False
+    if before is None or before.conversation is None or not after.certain or _goes_on(before, after):
+        return True
+    # One in which something was said may have done it under the name that is known only now.
+    return run.status.reason is Reason.DONE and after.prompted is not False
 
 
 def _goes_on(before: Identity | None, after: Identity) -> bool:

@@ -17,6 +17,7 @@ _SOURCES: Mapping[str, str] = {
     "seen": "Somebody has seen it.",
     "silence": "Nothing was heard of it for long.",
     "output": "It printed something again.",
+    "conversation": "It has gone on to a conversation in which nothing was said yet.",
     "returned": "It is there again, and was not looked at yet.",
     "initial": "Nothing is known of it yet.",
 }

@@ -14,7 +14,7 @@ from perdure.model.run import Confidence, Health, Place, Program, Reason, Run, R
 from perdure.model.server import ServerProcess
 from perdure.model.thought import Thought
 from tests.builders import a_server, an_identity, at
-from tests.unit.live.timeline import Player, hook, in_state, printed, screen, sighted, words
+from tests.unit.live.timeline import AGENT, Player, hook, in_state, printed, screen, sighted, words
 
 FOUND = Found(
     server=a_server("other"),
@@ -230,3 +230,49 @@ def test_whoever_looks_at_it_while_it_is_away_has_seen_it() -> None:
         60
     )
     assert player.run.status.word == "idle"
+
+
+def replaced(identity: Identity, *, first_gone: bool) -> Player:
+    """A pane in which something was done and not seen, and which another process has from then on."""
+    player = Player(DONE)
+    if first_gone:
+        player.tell(19, Ended(what=Ending.PROGRAM))
+    player.tell(20, Identified(identity=identity, program=AGAIN))
+    return player.tell(21, screen(RunState.IDLE)).pass_until(40)
+
+
+@pytest.mark.parametrize("first_gone", [True, False])
+def test_an_agent_that_takes_the_place_of_one_that_is_done_has_done_nothing(first_gone: bool) -> None:
+    """Whether or not the end of the one before was noticed before the other was."""
+    fresh = [
+        an_identity(conversation="beef", prompted=False),
+        an_identity(conversation="beef"),
+        an_identity(conversation=None, evidence=None, certain=False),
+        an_identity(certain=False),
+        an_identity(agent="other"),
+        an_identity(prompted=False),
+    ]
+    for identity in fresh:
+        player = replaced(identity, first_gone=first_gone)
+        assert (player.run.status.word, player.run.unseen) == ("idle", False), identity
+
+
+@pytest.mark.parametrize("first_gone", [True, False])
+def test_what_was_done_is_to_be_seen_when_another_process_takes_the_conversation_up(first_gone: bool) -> None:
+    assert replaced(an_identity(), first_gone=first_gone).run.status.word == "attention(done)"
+
+
+def test_a_conversation_that_was_never_used_is_not_done_for_the_one_before_it() -> None:
+    """The same process has gone on to it: what was done before is behind it."""
+    player = Player(DONE).tell(20, Identified(identity=an_identity(conversation="beef", prompted=False), program=AGENT))
+    assert (player.run.status.word, player.run.unseen) == ("idle", False)
+    assert player.moments[-1].cause == "conversation"
+    used = Player(DONE).tell(20, Identified(identity=an_identity(conversation="beef", prompted=True), program=AGENT))
+    assert used.run.status.word == "attention(done)"
+
+
+def test_what_was_done_stays_to_be_seen_while_less_is_known_of_the_same_process() -> None:
+    for identity in (an_identity(certain=False), an_identity(conversation=None, evidence=None, certain=False)):
+        player = Player(DONE).tell(20, screen(None)).pass_until(40)
+        player.tell(41, Identified(identity=identity, program=AGENT)).tell(42, screen(RunState.IDLE)).pass_until(60)
+        assert player.run.status.word == "attention(done)", identity
