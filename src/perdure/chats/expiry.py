@@ -115,17 +115,22 @@ class Expiry:
         return self._close(chat, self._chats.now()) or None
 
     def _close(self, chat: Chat, now: datetime) -> bool:
-        """Note that it was handed on, and close it; False when it was used since."""
+        """Note that it was handed on, and close it; False when it was used since, or is gone on with after all."""
         why = self._why(chat, now)
+        is_done: list[bool] = []
 
         def close(found: Chat) -> Chat:
-            if found.touched_at != chat.touched_at:
-                # Used since: what was said since is still to be handed on.
+            # How many turns there are as well: whoever said something may have a clock that is behind.
+            is_used = (found.touched_at, found.turns) != (chat.touched_at, chat.turns)
+            is_done[:] = [not is_used and (why is not None or not found.is_open)]
+            if not is_done[0]:
+                # What was said since, or will be, is still to be handed on.
                 return replace(found, flush_failures=0)
             done = replace(found, flushed_at=now, flush_failures=0, extra=_without(found, FAILURE))
-            return replace(done, closed_at=now, close_reason=why) if found.is_open and why is not None else done
+            return replace(done, closed_at=now, close_reason=why) if found.is_open else done
 
-        return self._store.change_chat(chat.id, close).flushed_at == now
+        self._store.change_chat(chat.id, close)
+        return is_done[0]
 
     def _note_failure(self, chat: Chat, error: Exception) -> None:
         # Its kind alone: what it says may hold what was said in the chat, or a key.

@@ -107,7 +107,7 @@ class ChatBook(Search):
         written = [ready(turn) for turn in turns]
         with self.changing():
             if instead_of is not None:
-                as_expected(instead_of.id, expect, self.spot(instead_of.id).next)
+                as_expected(instead_of.id, expect, self.spot(instead_of.id))
             if chat.is_open and not self._make_way(chat, instead_of, reason):
                 return None
             self._insert(chat)
@@ -247,6 +247,15 @@ class ChatBook(Search):
         """Raise `StoreUnusable` where nothing can be changed."""
         if self._is_read_only:
             raise errors.StoreUnusable("The store is only read here: no chat can be changed in it.")
+
+    def owe_again(self, id: str) -> None:
+        """Let a closed chat in which something was said late be handed on once more, inside a transaction."""
+        row = self._row(id)
+        # Of one whose record cannot be read nothing is known that could be handed on; what was said is kept.
+        with suppress(errors.ChatDamaged):
+            chat = chat_from(row)
+            if chat.flushed_at is not None:
+                self._put(row[0], replace(chat, flushed_at=None, flush_failures=0))
 
     def index_turns(self, limit: int = 200) -> bool:
         return not self._is_read_only and super().index_turns(limit)

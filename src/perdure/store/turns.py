@@ -44,6 +44,7 @@ class Spot(Struct):
     behind: int = 0
     #: Whether the chat says otherwise, and is to be put right before anything is written.
     is_misplaced: bool = False
+    is_closed: bool = False
 
 
 class Turns:
@@ -104,12 +105,14 @@ class Turns:
         written = [ready(turn) for turn in turns]
         with self.changing():
             spot = self.spot(id)
-            as_expected(id, expect, spot.next)
+            refuse_closed(id, spot)
+            as_expected(id, expect, spot)
             return self._take_back(id, spot, start, written, at)
 
     def undo_turns(self, id: str, count: int, at: datetime) -> Turn:
         with self.changing():
             spot = self.spot(id)
+            refuse_closed(id, spot)
             low, high = _range(spot.number)
             rows = self.driver.fetch(
                 self.sql["last_of_role"], low=low, high=high, role=_USER, limit=max(1, min(count, SPAN))
@@ -272,6 +275,9 @@ class Turns:
     def refuse_to_change(self) -> None:
         """Raise `StoreUnusable` where nothing can be changed."""
 
+    def owe_again(self, id: str) -> None:
+        """Let a closed chat in which something was said late be handed on once more, inside a transaction."""
+
     def _commit(self, appends: list[Append]) -> None:
         self.refuse_to_change()
         self._together.commit(appends)
@@ -301,6 +307,8 @@ class Turns:
                 tell_said(self.driver, self.tell)
                 self.tell(list(_said(appends, firsts, spots)))
             self._put_places(changed)
+            for id in [id for id, first in firsts.items() if spots[id].is_closed and spots[id].next > first]:
+                self.owe_again(id)
             self._remember(spots)
 
     def _has_moved_on(self, append: Append, run: Callable[..., int]) -> bool:
@@ -361,7 +369,7 @@ class Turns:
         spot = spots.get(append.chat)
         if spot is None:
             raise not_there(append.chat)
-        as_expected(append.chat, append.expect, spot.next)
+        as_expected(append.chat, append.expect, spot)
         rows += [turn.row(append.chat, spot.number, place) for place, turn in enumerate(append.turns, spot.next)]
         spot.next += len(append.turns)
         spot.turns += sum(not turn.hidden for turn in append.turns)
@@ -377,12 +385,14 @@ def _said(appends: Sequence[Append], firsts: Mapping[str, int], spots: Mapping[s
             yield chat_events.said(id, when[id], first, spots[id].next - 1)
 
 
-def _spot(number: int, next: int, turns: int, touched_at: str, behind: int, last: int | None) -> Spot:
+def _spot(
+    number: int, next: int, turns: int, touched_at: str, behind: int, closed_at: str | None, last: int | None
+) -> Spot:
     """Where a chat says that it goes on; behind its last turn where that cannot be, so that nothing said is lost."""
     first_free = 1 if last is None else last - number * SPAN + 1
-    if first_free <= next < SPAN:
-        return Spot(number, next, turns, touched_at, behind)
-    return Spot(number, first_free, turns, touched_at, behind, True)
+    is_misplaced = not first_free <= next < SPAN
+    place = first_free if is_misplaced else next
+    return Spot(number, place, turns, touched_at, behind, is_misplaced, closed_at is not None)
 
 
 def _readable(id: str, number: int, rows: Iterable[Row], *, partly: bool = False) -> Iterator[Turn]:
@@ -400,14 +410,23 @@ def not_there(id: str) -> errors.ChatNotFound:
     return errors.ChatNotFound(f"There is no chat {id}.", chat=id)
 
 
-def as_expected(id: str, expect: int | None, next: int) -> None:
-    """Raise `Conflict` when a chat does not go on where somebody believes it does."""
-    if expect is not None and expect != next:
+def as_expected(id: str, expect: int | None, spot: Spot) -> None:
+    """Raise `Conflict` when a chat does not go on where somebody believes it does, or not at all."""
+    if expect is None:
+        return
+    refuse_closed(id, spot)
+    if expect != spot.next:
         raise errors.Conflict(
-            f"Something was said in chat {id} in between: the next turn would be number {next}, not {expect}.",
+            f"Something was said in chat {id} in between: the next turn would be number {spot.next}, not {expect}.",
             chat=id,
-            position=next,
+            position=spot.next,
         )
+
+
+def refuse_closed(id: str, spot: Spot) -> None:
+    """Raise `Conflict` when a chat is not gone on with any more: what is changed there nobody would come to see."""
+    if spot.is_closed:
+        raise errors.Conflict(f"Chat {id} was closed in between: look which one is open now.", chat=id)
 
 
 def _range(number: int) -> tuple[int, int]:

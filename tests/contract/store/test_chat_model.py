@@ -196,7 +196,8 @@ class Conversations(RuleBasedStateMachine):
     def append(self, which: int, text: str, role: str, off: int | None) -> None:
         if known := self.pick(which):
             expect = None if off is None else known.next + off
-            with self.refused(errors.Conflict, bool(off)) as is_refused:
+            is_late = known.closed is not None and off is not None
+            with self.refused(errors.Conflict, is_late or bool(off)) as is_refused:
                 assert self.chats.append(known.id, a_turn(text, role), expect=expect) == known.next
             if not is_refused:
                 known.say(role, text)
@@ -206,7 +207,8 @@ class Conversations(RuleBasedStateMachine):
     def undo(self, which: int, count: int) -> None:
         if known := self.pick(which):
             asked = [place for place, (_, role, _) in enumerate(known.turns) if role == "user"]
-            with self.refused(errors.UsageError, len(asked) < count) as is_refused:
+            kind = errors.UsageError if known.closed is None else errors.Conflict
+            with self.refused(kind, known.closed is not None or len(asked) < count) as is_refused:
                 turn = self.chats.undo(known.id, count)
             if not is_refused:
                 assert turn.content == known.turns[asked[-count]][2]
@@ -218,7 +220,10 @@ class Conversations(RuleBasedStateMachine):
     def rewrite(self, which: int, start: int, texts: list[str]) -> None:
         if known := self.pick(which):
             start = min(start, known.next)
-            self.chats.rewrite(known.id, start, *(a_turn(text, "assistant") for text in texts))
+            with self.refused(errors.Conflict, known.closed is not None) as is_refused:
+                self.chats.rewrite(known.id, start, *(a_turn(text, "assistant") for text in texts))
+            if is_refused:
+                return
             known.turns = [turn for turn in known.turns if turn[0] < start]
             known.next += 1
             for text in texts:

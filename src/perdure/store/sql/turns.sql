@@ -1,12 +1,12 @@
 -- name: places_to_append
 -- Where the next turns of chats go, and what is the last that is there.
-SELECT chats.id, number, next, turns, touched_at, behind, (SELECT max(turns.id) FROM turns
+SELECT chats.id, number, next, turns, touched_at, behind, closed_at, (SELECT max(turns.id) FROM turns
 WHERE turns.id >= chats.number * 4294967296 AND turns.id < (chats.number + 1) * 4294967296)
 FROM chats WHERE chats.id IN (:ids)
 
 -- name: place_to_append
 -- Where the next turn of a chat goes, and what is the last that is there.
-SELECT chats.id, number, next, turns, touched_at, behind, (SELECT max(turns.id) FROM turns
+SELECT chats.id, number, next, turns, touched_at, behind, closed_at, (SELECT max(turns.id) FROM turns
 WHERE turns.id >= chats.number * 4294967296 AND turns.id < (chats.number + 1) * 4294967296)
 FROM chats WHERE chats.id = :id
 
@@ -32,9 +32,9 @@ UPDATE chats SET next = :next, turns = :turns, touched_at = :touched_at, behind 
 UPDATE chats SET next = :next, turns = :turns, touched_at = :touched_at WHERE number = :number
 
 -- name: move_on
--- Let a chat that is behind already go on so many turns later, if it goes on where somebody believes.
+-- Let an open chat that is behind already go on so many turns later, if it goes on where somebody believes.
 UPDATE chats SET next = ?3 + ?5, turns = turns + ?5, touched_at = ?4
-WHERE number = ?1 AND id = ?2 AND next = ?3 AND behind = 1 AND touched_at <= ?4
+WHERE number = ?1 AND id = ?2 AND next = ?3 AND behind = 1 AND touched_at <= ?4 AND closed_at IS NULL
 
 -- name: say
 -- Write a turn down.
