@@ -56,6 +56,9 @@ def test_a_link_logs_a_browser_in_once(served: ServedApi, private_home: PrivateH
     with served.client("", origin=served.url) as client:
         assert client.get("/health").json()["status"] == "ok"
         assert code(client.get("/api/me")) == (401, "UNAUTHORIZED")
+        # Whoever only looks where a link leads, as chats do with what is written in them, does not spend it.
+        looked = client.head(link)
+        assert (looked.status_code, "set-cookie" in looked.headers) == (405, False)
         came = client.get(link)
         assert (came.status_code, came.headers["location"]) == (303, "/")
         cookie = came.headers["set-cookie"]

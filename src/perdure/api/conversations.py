@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from perdure.api.asking import Asked, Cursor, Limit, Who, World
 from perdure.api.failures import UNCHANGED, failures
-from perdure.api.replies import PAGE, Page, page_of, unless_known
+from perdure.api.replies import PAGE, Page, Rank, encoded, page_of, unless_known
 from perdure.live.whose import is_run_of
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.run import Run
@@ -115,7 +115,7 @@ async def list_conversations(
         for row in await world.read(work)
         if agent in (None, row.agent) and live in (None, row.now is not None) and _has(row, words)
     ]
-    return unless_known(request, page_of(rows, limit=limit, cursor=cursor))
+    return unless_known(request, page_of(rows, _rank_of, limit=limit, cursor=cursor))
 
 
 def _of_runs(runs: Iterable[Run], there: set[str]) -> Iterator[ConversationRow]:
@@ -185,12 +185,13 @@ def _merged(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
         latest = max(filter(None, (before.last_activity_at, row.last_activity_at)), default=None)
         more |= {"runs": (*before.runs, *row.runs), "last_activity_at": latest}
         found[key] = msgspec.structs.replace(before, **more)
-    return sorted(found.values(), key=_freshness, reverse=True)
+    return list(found.values())
 
 
-def _freshness(row: ConversationRow) -> tuple[bool, datetime, str]:
+def _rank_of(row: ConversationRow) -> Rank:
     seen = row.last_activity_at or (row.kept.last_seen_at if row.kept else None) or _LONG_AGO
-    return row.now is not None, seen, row.conversation
+    id = encoded((row.conversation, row.agent, row.user, row.profile)).decode()
+    return Rank((float(row.now is None), -seen.timestamp()), id)
 
 
 def _has(row: ConversationRow, words: list[str]) -> bool:

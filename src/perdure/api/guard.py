@@ -33,6 +33,8 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
+#: Where links lead that log a browser in.
+LOGIN = "/login"
 #: What every answer says; a route may say otherwise.
 HEADERS = {
     "content-security-policy": POLICY,
@@ -102,7 +104,8 @@ class Guard:
             if not is_refused:
                 await watched(message)
 
-        if approach.method == "HEAD":
+        # A link is spent when it is followed, not when somebody looks where it leads.
+        if approach.method == "HEAD" and approach.path != LOGIN:
             # What would be got is found out; whoever sends the answer leaves out all but its head.
             scope = cast(Scope, {**scope, "method": "GET"})
         try:

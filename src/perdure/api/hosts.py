@@ -12,7 +12,7 @@ from perdure import __version__
 from perdure.api.asking import Asked, Cursor, Limit, Who, World
 from perdure.api.caller import Caller
 from perdure.api.failures import UNCHANGED, failures
-from perdure.api.replies import PAGE, Page, page_of, unless_known
+from perdure.api.replies import PAGE, Page, Rank, page_of, unless_known
 from perdure.api.world import ApiWorld
 from perdure.live.theme import made_up, theme_of
 from perdure.model.run import Health, Run
@@ -89,7 +89,9 @@ async def list_hosts(
             themes=_themes(world, runs),
         )
 
-    return unless_known(request, page_of([await world.read(work)], limit=limit, cursor=cursor))
+    return unless_known(
+        request, page_of([await world.read(work)], lambda row: Rank((), row.host), limit=limit, cursor=cursor)
+    )
 
 
 def _own(world: ApiWorld, caller: Caller) -> int:

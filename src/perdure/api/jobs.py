@@ -12,7 +12,7 @@ from msgspec import Meta, Struct, structs
 from perdure.api.asking import Asked, Cursor, Id, Limit, Who, World
 from perdure.api.caller import Caller
 from perdure.api.failures import UNCHANGED, failures
-from perdure.api.replies import PAGE, Page, page_of, unless_known
+from perdure.api.replies import PAGE, Page, Rank, newest_first, page_of, unless_known
 from perdure.api.world import ApiWorld
 from perdure.jobs import output, reading, waiting
 from perdure.jobs.ordering import MOST_CELLS, accepted
@@ -155,6 +155,10 @@ class EndedJobs(Struct, frozen=True, kw_only=True):
     jobs: list[EndedRow]
 
 
+def _rank_of(job: Job) -> Rank:
+    return newest_first(job.ordered_at, job.id)
+
+
 @get("/api/jobs", responses={**failures(), **UNCHANGED})
 async def list_jobs(
     world: World,
@@ -169,7 +173,7 @@ async def list_jobs(
 
     def work() -> Page[JobRow]:
         jobs = world.jobs()
-        page = page_of(jobs.list(owner=owner, is_running=running), limit=limit, cursor=cursor)
+        page = page_of(jobs.list(owner=owner, is_running=running), _rank_of, limit=limit, cursor=cursor)
         return Page(items=[_row(jobs, job) for job in page.items], next=page.next)
 
     page: Page[JobRow] = await world.read(lambda _: work()) if world.owners_only(caller) else Page(items=[])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
@@ -32,6 +32,13 @@ class Page(Struct, Generic[T], frozen=True, kw_only=True):
     next: str | None = None
 
 
+class Rank(Struct, frozen=True, order=True, array_like=True):
+    """Where an item is in its list: by numbers, and by its id where those are the same."""
+
+    numbers: tuple[float, ...]
+    id: str
+
+
 class Reply(Response[T], Generic[T]):
     """A response whose texts need not be Unicode: names and paths are bytes of whoever chose them."""
 
@@ -50,12 +57,19 @@ def encoded(content: object) -> bytes:
         return msgspec.json.encode(as_text(msgspec.to_builtins(content, enc_hook=str)))
 
 
-def page_of(items: Sequence[T], *, limit: int, cursor: str | None) -> Page[T]:
-    """Return one page of a list that is whole at hand; the cursor counts."""
-    begin = number_in(cursor)
-    return Page(
-        items=list(items[begin : begin + limit]), next=cursor_of(begin + limit) if begin + limit < len(items) else None
-    )
+def page_of(items: Sequence[T], at: Callable[[T], Rank], *, limit: int, cursor: str | None) -> Page[T]:
+    """Return one page of a list that is whole at hand, in the order of the places of its items.
+
+    What comes and goes between two pages moves nothing from one into the other: they meet at a place, not at a count.
+    """
+    behind = value_in(cursor, Rank)
+    rest = sorted((item for item in items if behind is None or at(item) > behind), key=at)
+    return Page(items=rest[:limit], next=cursor_of(at(rest[limit - 1])) if len(rest) > limit else None)
+
+
+def newest_first(moment: datetime, id: str) -> Rank:
+    """Return the place of something in a list that begins with the newest."""
+    return Rank((-moment.timestamp(),), id)
 
 
 def cursor_of(value: object) -> str:

@@ -15,7 +15,7 @@ from perdure.api.caller import Caller
 from perdure.api.commands import answered
 from perdure.api.failures import UNCHANGED, failures
 from perdure.api.past import Past, past_of
-from perdure.api.replies import PAGE, Page, Reply, page_of, unless_known
+from perdure.api.replies import PAGE, Page, Rank, Reply, newest_first, page_of, unless_known
 from perdure.api.restoring import Asked as Wanted
 from perdure.api.restoring import Restoring, State, state_after
 from perdure.api.snapshots import find, may_see
@@ -97,6 +97,10 @@ async def begin(world: World, caller: Who, data: JSONBody[Order]) -> Response[Re
     return Reply(_shown(one), headers={"Location": f"/api/restores/{one.id}"}, media_type="application/json")
 
 
+def _rank_of(row: RestoreRow) -> Rank:
+    return newest_first(row.began_at, row.id)
+
+
 @get("/api/restores", responses={**failures(), **UNCHANGED})
 async def list_restores(
     world: World, caller: Who, request: Asked, limit: Limit = PAGE, cursor: Cursor = None
@@ -110,10 +114,9 @@ async def list_restores(
             for each in store.list_restores(limit=_MOST)
             if may_see(world, caller, each.server) and not any(_is_of(each, one) for one in here)
         ]
-        rows = [*map(_row, here), *(_without_steps(each) for each in told)]
-        return sorted(rows, key=lambda row: row.began_at, reverse=True)
+        return [*map(_row, here), *(_without_steps(each) for each in told)]
 
-    return unless_known(request, page_of(await world.read(work), limit=limit, cursor=cursor))
+    return unless_known(request, page_of(await world.read(work), _rank_of, limit=limit, cursor=cursor))
 
 
 @get("/api/restores/{id:str}", responses={**failures(404), **UNCHANGED})

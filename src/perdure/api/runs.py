@@ -17,6 +17,7 @@ from perdure.api.panes import run_with_pane, spot_of
 from perdure.api.replies import (
     PAGE,
     Page,
+    Rank,
     cursor_of,
     encoded,
     etag_of,
@@ -34,7 +35,7 @@ from perdure.live.prompts import Choice, prompt_on
 from perdure.live.whose import is_run_of
 from perdure.model.event import EventKind, StoredEvent
 from perdure.model.masked import without_keys
-from perdure.model.run import Reason, Run, RunState
+from perdure.model.run import Reason, Run, RunState, number_of
 from perdure.model.secrets import redact_text
 from perdure.model.thought import Cue, Rest, ThoughtSource, ThoughtState
 from perdure.snapshots.explain import Explanation
@@ -165,8 +166,12 @@ async def list_runs(
     if q:
         words = q.lower().split()
         rows = [row for row in rows if all(word in _said_of(row) for word in words)]
-    page = page_of(rows, limit=limit, cursor=cursor)
+    page = page_of(rows, _rank_of, limit=limit, cursor=cursor)
     return unless_known(request, page) if over else tagged(page, etag)
+
+
+def _rank_of(row: RunRow) -> Rank:
+    return Rank((float(number_of(row.id) or 0),), row.id)
 
 
 @get("/api/runs/{id:str}", responses=failures(404))

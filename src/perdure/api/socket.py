@@ -35,19 +35,22 @@ _events = words.Events()
 TERMINALS = 32
 #: How long a client may take to read what it is told, in seconds.
 PATIENCE = 30.0
+#: Codes with which a connection is closed (RFC 6455, 7.4.1).
+FINE, AGAINST_THE_RULES = 1000, 1008
 
 
 @websocket("/api/socket")
 async def socket(socket: WebSocket[Caller, Any, Any], world: World) -> None:
     """Be there for one client until it leaves."""
     await socket.accept()
+    client = Client(socket, world)
     try:
-        await Client(socket, world).attend()
+        await client.attend()
     except Exception:
         log.exception("a WebSocket failed")
     finally:
         with suppress(Exception):  # whoever has gone needs no farewell
-            await socket.close()
+            await socket.close(code=client.farewell)
 
 
 class Client:
@@ -60,6 +63,8 @@ class Client:
         self._seats: dict[str, Seat] = {}
         self._following: asyncio.Task[None] | None = None
         self._gone = asyncio.Event()
+        #: How the connection is closed: as if all were well, unless it was not.
+        self.farewell = FINE
 
     async def attend(self) -> None:
         """Do what is asked until the client has gone, or does not read what it is told."""
@@ -119,6 +124,7 @@ class Client:
             refusal = TooMany(f"{TERMINALS} terminals are open already.")
         if not seat.take(asked, refusal):
             await self.say(words.error(TooMany("Far too much is asked for at once."), run=asked.run))
+            self.farewell = AGAINST_THE_RULES
             self._gone.set()
         elif asked.run not in self._seats:
             self._seats[asked.run] = seat
