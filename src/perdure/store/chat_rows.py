@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -15,6 +14,7 @@ from msgspec import Struct
 from perdure import errors
 from perdure.model.chat import Chat, Kinship, Turn
 from perdure.model.chat_owner import owner_of, participant_of, reach_of
+from perdure.model.decoding import converted, decoder_of
 from perdure.store.driver import Row, Value
 from perdure.store.rows import UNREADABLE, moment_of, packed, stamp, unpacked
 
@@ -174,11 +174,11 @@ def encoded(value: Struct) -> bytes:
 def decoded_as(kind: type[_Kind], raw: bytes) -> _Kind:
     """Return a value that was encoded. Raises one of `UNREADABLE`."""
     try:
-        value: _Kind = _decoder(cast("Hashable", kind)).decode(raw)
+        value: _Kind = decoder_of(kind).decode(raw)
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        return msgspec.convert(json.loads(raw), kind)
+        return converted(json.loads(raw), kind)
     return value
 
 
@@ -208,8 +208,3 @@ def texts_of(content: object) -> Sequence[str]:
 def _seal(chat: str, position: int, role: str, at: str, sum: int) -> int:
     # Over the place too: a turn that ends up in another chat, or in another order, is not taken for what was said there.
     return crc32(f"{chat}\n{position}\n{at}\n{role}".encode(), sum)
-
-
-@cache
-def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind)

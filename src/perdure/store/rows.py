@@ -5,13 +5,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from perdure import errors
+from perdure.model.decoding import decoder_of
 from perdure.model.digest import digest_of
 from perdure.model.server import Server
 from perdure.model.snapshot import Capture, Snapshot, SnapshotSummary
@@ -121,7 +121,7 @@ def unpacked(data: bytes) -> bytes:
 
 def decoded(kind: type[_Kind], data: bytes) -> _Kind:
     """Return a value of which the canonical text was packed. Raises one of `UNREADABLE` when it is damaged."""
-    value: _Kind = _decoder(kind).decode(unpacked(data))
+    value: _Kind = decoder_of(kind).decode(unpacked(data))
     return value
 
 
@@ -173,7 +173,7 @@ def snapshot_from(row: Row) -> Snapshot:
             origin=summary.origin,
             taken_at=summary.taken_at,
             last_seen_at=summary.last_seen_at,
-            topology=_decoder(Topology).decode(raw),
+            topology=decoder_of(Topology).decode(raw),
             details=decoded(Details, details),
         )
     except UNREADABLE as error:
@@ -183,8 +183,3 @@ def snapshot_from(row: Row) -> Snapshot:
 def damaged(id: str) -> errors.SnapshotDamaged:
     """Return the sentence for a snapshot that cannot be read."""
     return errors.SnapshotDamaged(f"Snapshot {id} cannot be read back; the others are not affected.", snapshot=id)
-
-
-@cache
-def _decoder(kind: type[Any]) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind)
