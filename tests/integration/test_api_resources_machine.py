@@ -177,6 +177,20 @@ def test_settings_are_changed_in_the_users_own_file(config: str) -> None:
     asyncio.run(go())
 
 
+def test_settings_that_were_changed_by_hand_are_seen_before_they_are_changed_again(config: str) -> None:
+    async def go() -> None:
+        async with api_here() as api, api.client() as client:
+            known = (await client.get("/api/settings")).json()
+            with open(config, "a") as file:
+                file.write("\n[restore]\nmax_parallel = 7\n")
+            change = {"version": known["version"], "restore": {"max_parallel": 3}}
+            assert (await client.patch("/api/settings", json=change)).status_code == 409
+            again = (await client.get("/api/settings")).json()
+            assert (known["restore"]["max_parallel"], again["restore"]["max_parallel"]) == (4, 7)
+
+    asyncio.run(go())
+
+
 def test_settings_that_would_not_hold_change_nothing(config: str) -> None:
     async def go() -> None:
         async with api_here() as api, api.client() as client:

@@ -325,7 +325,10 @@ def test_whoever_asks_for_far_too_much_at_once_is_let_go_of(tmux: TmuxServer, mo
                 await flood(talk, run)
             # And told that it was not as it should be.
             await talk.connection.wait_closed()
-            assert talk.connection.close_code in (1008, 1006)  # the latter where so much was under way that the word was lost
+            assert talk.connection.close_code in (
+                1008,
+                1006,
+            )  # the latter where so much was under way that the word was lost
         await eventually(lambda: tmux.run("list-clients") == b"", "nobody is left")
         async with here.talk() as talk:
             await talk.say(op="ping")

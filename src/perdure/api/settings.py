@@ -18,8 +18,9 @@ from perdure.errors import Conflict, PerdureError, Refused
 from perdure.hooks.apply import Change, carry_out, read_text
 from perdure.hooks.status import HookStatus, hook_places, status_of
 from perdure.host import places
+from perdure.host.config import config_from
 from perdure.host.config_edit import with_settings
-from perdure.model.config import RetentionConfig
+from perdure.model.config import Config, RetentionConfig
 from perdure.model.digest import digest_of
 from perdure.store.files import private_directory
 
@@ -96,7 +97,7 @@ class SettingsChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 @get("/api/settings", responses=failures())
 async def show_settings(world: World, caller: Who) -> Settings:
-    """What holds at this moment, and how hooks stand."""
+    """What the file says, and how hooks stand. What was written there by hand holds once the daemon has read it."""
     world.refuse_others(caller, "settings")
     return await world.read(lambda _: _settings(world))
 
@@ -114,10 +115,12 @@ async def change_settings(world: World, caller: Who, data: JSONBody[SettingsChan
 
 
 def _settings(world: ApiWorld) -> Settings:
-    config, ground, path = world.config, world.ground, _path(world)
+    ground, path = world.ground, _path(world)
+    text = read_text(path)
+    config = _said_in(text, path, world)
     restore = config.restore
     return Settings(
-        version=_version(read_text(path)),
+        version=_version(text),
         file=path,
         restore=RestoreSettings(
             programs=restore.programs,
@@ -129,6 +132,14 @@ def _settings(world: ApiWorld) -> Settings:
         retention=config.retention,
         hooks=[status_of(each) for each in hook_places(ground.environ, ground.me.home, ground.state_dir)],
     )
+
+
+def _said_in(text: str | None, path: str, world: ApiWorld) -> Config:
+    """What a file says: whoever changes it has to have seen that. Of one that is broken, what holds instead."""
+    try:
+        return config_from((text or "").encode(), path, home=world.ground.me.home)
+    except PerdureError:
+        return world.config
 
 
 def _wanted(change: SettingsChange) -> dict[str, dict[str, Any]]:
