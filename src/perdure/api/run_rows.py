@@ -6,6 +6,7 @@ from datetime import datetime
 
 from msgspec import structs
 
+from perdure.live.meant import shown_in
 from perdure.live.standing import Standing, standing_of
 from perdure.model.agent_row import agent_row
 from perdure.model.run import Run
@@ -32,6 +33,8 @@ class RunRow(Standing, frozen=True, kw_only=True):
     cwd: str
     command: str
     title: str
+    #: A word for the very program and conversation that are told of here, to be handed back with what is done to them.
+    who: str | None
     agent: str | None
     conversation: str | None
     certain: bool | None
@@ -70,7 +73,7 @@ def run_row(run: Run) -> RunRow:
     place = run.place
     return RunRow(
         **structs.asdict(standing_of(run)),
-        **agent_row(run.identity, run.details),
+        **agent_row(run.identity, run.details, shown_in(run)),
         id=run.id,
         host=run.server.host,
         user=run.server.user,

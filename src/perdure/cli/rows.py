@@ -7,11 +7,13 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from perdure.live.meant import program_of, shown_in
 from perdure.model.agent_row import agent_row
 from perdure.model.run import Run
 from perdure.model.secrets import redact_text
-from perdure.model.server import Server
+from perdure.model.server import Server, ServerProcess
 from perdure.model.topology import Details, Link, Pane, PaneDetails, Topology
+from perdure.model.who import Who, who_is
 
 
 class PaneRow(Struct, frozen=True, kw_only=True):
@@ -31,6 +33,8 @@ class PaneRow(Struct, frozen=True, kw_only=True):
     cwd: str
     command: str
     title: str
+    #: A word for the very program and conversation that are told of here.
+    who: str | None
     agent: str | None
     conversation: str | None
     certain: bool | None
@@ -72,7 +76,8 @@ def pane_rows(server: Server, topology: Topology, details: Details) -> Iterator[
     for pane in sorted(topology.panes, key=lambda pane: (order[pane.window], pane.index)):
         link = first[pane.window]
         known = details.panes.get(pane.id, PaneDetails())
-        yield _row(server, names[link.session], link, windows[pane.window].name, pane, known)
+        shown = _shown(topology.process, pane, known)
+        yield _row(server, names[link.session], link, windows[pane.window].name, pane, known, shown)
 
 
 def row_of_run(run: Run) -> PaneRow:
@@ -96,12 +101,20 @@ def row_of_run(run: Run) -> PaneRow:
         command=run.command,
         title=redact_text(run.title),
         agent=identity.agent if identity else None,
-        **agent_row(identity, run.details if identity else None),
+        **agent_row(identity, run.details if identity else None, shown_in(run)),
         dead=None,
     )
 
 
-def _row(server: Server, session: str, link: Link, window_name: str, pane: Pane, known: PaneDetails) -> PaneRow:
+def _shown(process: ServerProcess, pane: Pane, known: PaneDetails) -> Who | None:
+    tree = {each.pid: program_of(each) for each in known.processes}
+    agent = known.agent_pid if pane.identity and not pane.identity.is_kept else None
+    return who_is(process, tree.get(pane.pid), tree.get(agent) if agent is not None else None, pane.identity)
+
+
+def _row(
+    server: Server, session: str, link: Link, window_name: str, pane: Pane, known: PaneDetails, shown: Who | None
+) -> PaneRow:
     identity = pane.identity
     return PaneRow(
         user=server.user,
@@ -118,6 +131,6 @@ def _row(server: Server, session: str, link: Link, window_name: str, pane: Pane,
         command=pane.command,
         title=redact_text(known.title or pane.title),
         agent=identity.agent if identity else None,
-        **agent_row(identity, known.agent),
+        **agent_row(identity, known.agent, shown),
         dead=pane.dead,
     )

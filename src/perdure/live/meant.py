@@ -17,6 +17,7 @@ from perdure.live.recognise import Found, sure_conversation
 from perdure.model.identity import Evidence, Identity
 from perdure.model.process import Process
 from perdure.model.run import Program, Run
+from perdure.model.who import Who, read_who, who_is
 from perdure.model.wrapped import read_wrapper
 from perdure.ports import AgentAdapter
 
@@ -24,6 +25,7 @@ ANOTHER_AGENT = "another agent was started there meanwhile; look again"
 ANOTHER_PROGRAM = "another program was started there meanwhile; look again"
 AN_AGENT = "an agent was started there meanwhile; look again"
 ANOTHER_CONVERSATION = "it is not in that conversation any more; look again"
+NOBODY = "who was there has ended meanwhile; look again"
 
 
 #: What tells in which conversation a program is, and not in which it was when it began.
@@ -61,6 +63,40 @@ def meant_by(seen: Run | Found, conversation: str | None = None) -> Meant:
     """Return whom somebody means who was shown this."""
     agent = seen.identity.agent if seen.identity else None
     return Meant(agent=agent, first=seen.first, program=seen.program, identity=seen.identity, conversation=conversation)
+
+
+def meant_as(run: Run, who: str | None) -> Meant:
+    """Return the same of somebody who hands back the word for who was shown, where that is still so (`changed_since`).
+
+    Such a one means the conversation too, as far as it was certain.
+    """
+    sure = sure_conversation(run.identity) if who is not None and run.program is not None else None
+    return meant_by(run, sure[2] if sure is not None else None)
+
+
+def shown_in(seen: Run | Found) -> Who | None:
+    """Return who is shown to those who are shown this, to be handed back; None where nobody is known."""
+    return who_is(seen.process, seen.first, seen.program, seen.identity)
+
+
+def changed_since(who: str | None, run: Run) -> str:
+    """Return why a run is not who was shown under that word any more, "" when it is or no word was handed back.
+
+    That is as far as is known of the run: whether it is who is there, `stranger` says.
+    """
+    if who is None:
+        return ""
+    was, now = read_who(who), shown_in(run)
+    if now is None or (run.program is None and was.program != now.program):
+        return NOBODY
+    is_alike = was.conversation is not None and was.conversation == now.conversation
+    if was.program == now.program:
+        # What was not known then may be by now.
+        return "" if is_alike or was.conversation is None else ANOTHER_CONVERSATION
+    if is_alike and was.certain and now.certain:
+        return ""
+    shell = who_is(run.process, run.first, None, None)
+    return AN_AGENT if shell is not None and shell.program == was.program else ANOTHER_AGENT
 
 
 def there_in(tree: Sequence[Process], found: tuple[AgentAdapter, Process] | None, known: Roster) -> There:
