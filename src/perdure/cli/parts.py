@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from itertools import chain
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -22,18 +24,27 @@ from perdure.errors import (
     UsageError,
     failure_of,
 )
+from perdure.host.boot import booted_at
 from perdure.host.users import user_by_uid
+from perdure.model.event import EventKind
 from perdure.model.plan import Restore
-from perdure.model.server import Server
+from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Snapshot
 from perdure.model.user import User
+from perdure.ports import EventLog
 from perdure.restore.choose import abandoned, choose, saved_users, servers_of, unfinished
+from perdure.restore.lost import beside, ended_in_good_order, lost
 from perdure.restore.merge import merged
 from perdure.restore.plan import Policy
 from perdure.restore.shown import Trouble
 from perdure.snapshots.ask import ask
+from perdure.snapshots.former import former
 from perdure.snapshots.look import Looked
 from perdure.tmux.sockets import canonical, owner_of
+
+_ENDED_BEFORE: Final = "what ended with the tmux server before"
+#: More events than there ever are of one kind.
+_ALL: Final = 1_000_000
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -50,6 +61,8 @@ class Part(Struct, frozen=True, kw_only=True):
     left_out: tuple[str, ...] = ()
     #: Nothing is said of it when there is nothing to do.
     is_rest: bool = False
+    #: It is not brought back, since somebody ended it: it is said which conversations of it are not running.
+    is_offered: bool = False
 
 
 @contextmanager
@@ -176,7 +189,43 @@ def _chosen(setup: Setup, user: User, server: Server, policy: Policy, at: dateti
         with suppress(SnapshotNotFound, SnapshotDamaged):
             rest, said = setup.readable.get_snapshot(half), "what a restore that was interrupted had not made"
             parts.append(Part(snapshot=rest, user=user, policy=policy, said=said, is_rest=True))
-    return parts
+    return [*parts, *_ended_before(setup, server, parts, at)]
+
+
+def _ended_before(setup: Setup, server: Server, parts: Sequence[Part], at: datetime) -> Iterator[Part]:
+    """Yield what ended with servers that were on this socket before, as far as these parts do not bring it back."""
+    store = setup.readable
+    known = [part.snapshot for part in parts]
+
+    def read(ids: Iterable[str]) -> Iterator[Snapshot]:
+        for id in ids:
+            with suppress(SnapshotNotFound, SnapshotDamaged):
+                yield store.get_snapshot(id)
+
+    def process_of(id: str) -> ServerProcess | None:
+        return next((each.topology.process for each in read([id])), None)
+
+    gone = former(store.list_snapshots(server=server), process_of, at)
+    restores = store.list_restores() if gone else ()
+    for each in gone:
+        for last in read([each.last.id]):
+            found = lost(last, chain(known, read(later.id for later in each.since)), restores)
+            if found is None:
+                continue
+            policy = msgspec.structs.replace(parts[0].policy, panes=found.panes, sessions=found.sessions)
+            part = Part(snapshot=last, user=parts[0].user, policy=policy, said=_ENDED_BEFORE, is_rest=True)
+            if _was_ended(store, last):
+                yield msgspec.structs.replace(part, is_offered=True)
+                continue
+            part = msgspec.structs.replace(part, snapshot=beside(found, (each.topology for each in known)))
+            known.append(part.snapshot)
+            yield part
+
+
+def _was_ended(store: EventLog, snapshot: Snapshot) -> bool:
+    """Return whether somebody ended a server, and not the machine that was shut down, which asks as politely."""
+    deaths = store.read_events(limit=_ALL, kinds={EventKind.SERVER_DIED})
+    return ended_in_good_order(snapshot, deaths) and snapshot.last_seen_at >= booted_at()
 
 
 def _going_on(setup: Setup, user: User, server: Server, policy: Policy, at: datetime) -> Part | None:
@@ -209,7 +258,7 @@ def _programs(setup: Setup, which: str | None) -> frozenset[str] | None:
 def panes_meant(part: Part, target: str) -> set[str]:
     """The panes of a part that a target means, none when it means none of them."""
     try:
-        return {pane.id for pane in panes_at(part.snapshot.topology, target)}
+        return {pane.id for pane in panes_at(part.snapshot.topology, target) if part.policy.wants(pane.id)}
     except NotFound:
         return set()
 

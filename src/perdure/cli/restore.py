@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,7 +16,7 @@ from perdure.cli.restoring import Lines, Progress, planned_of, row_of
 from perdure.compat.resuming import resume_log, write_resume_log
 from perdure.errors import NotFound, PerdureError, UsageError
 from perdure.host.clock import now
-from perdure.model.plan import Action, Outcome, Result
+from perdure.model.plan import AGENT_ACTIONS, Action, Outcome, Result
 from perdure.restore.plan import LEFT_ALONE, Conversation, Holder, is_left_alone
 from perdure.restore.prepare import Ground, Prepared, prepare
 from perdure.restore.run import restore
@@ -64,8 +65,12 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     for part in wanted:
         theirs = taken.setdefault(part.user.uid, {})
         with apart(part.snapshot.server, troubles, is_alone=is_alone):
-            if part.is_rest and _is_nothing(prepare(part.snapshot, part.user, part.policy, ground, theirs)):
-                continue
+            if part.is_rest:
+                ready = prepare(part.snapshot, part.user, part.policy, ground, theirs)
+                if part.is_offered:
+                    _offer(ready)
+                if part.is_offered or _is_nothing(ready):
+                    continue
             done = _one(part, ground, args, theirs, at, first=1 + sum(len(outcomes) for _, outcomes in results))
             results.append(done)
             for sentence in part.left_out:
@@ -81,6 +86,20 @@ run = with_setup(_run)
 def _is_nothing(ready: Prepared) -> bool:
     """Say whether there is nothing to do, and nothing to say of a conversation that is not running."""
     return ready.plan.is_done and not any(is_left_alone(step) for step in ready.plan.steps)
+
+
+def _offer(ready: Prepared) -> None:
+    """Say which conversations of a server that somebody ended are not running, and what brings them back."""
+    for step in ready.plan.steps:
+        if step.action not in AGENT_ACTIONS and not is_left_alone(step):
+            continue
+        session = shlex.quote(step.target.rpartition(":")[0])
+        when = f", once no other pane is in {step.target}" if is_left_alone(step) else ""
+        sentence = (
+            f"{step.agent} in {step.conversation} ({step.target}) ended with the tmux server before, which was told to end"
+            f" or had no session left; `perdure restore --from {ready.snapshot.id} {session}` brings it back{when}"
+        )
+        print(f"perdure: {printable(sentence)}.", file=sys.stderr)
 
 
 def _log(part: Part, outcomes: Sequence[Outcome], at: datetime, args: argparse.Namespace) -> None:

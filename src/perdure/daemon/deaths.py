@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Callable
+from datetime import datetime, timedelta
 
 from perdure.daemon.keeping import Keeping
 from perdure.daemon.known_servers import Known
 from perdure.daemon.untold import KINDS, begun, untold
+from perdure.daemon.unwatched import Watched, last_saved, missed
 from perdure.errors import StoreUnusable
-from perdure.host.demise import Demise, DemiseKind, cause
+from perdure.host.boot import booted_at
+from perdure.host.demise import Demise, DemiseKind, cause, while_unwatched
 from perdure.host.exits import Exit
 from perdure.live.supervise import Supervisor
 from perdure.model.event import Event, EventKind
-from perdure.model.server import Server
+from perdure.model.server import Server, ServerProcess
 
 #: More than there ever are of one kind.
 _ALL = 1_000_000
+#: What nobody has seen for longer is not brought back without being asked for.
+_LATELY = timedelta(hours=48)
 
 
 class Deaths:
@@ -28,10 +33,14 @@ class Deaths:
         self.to_restore: list[Server] = []
         #: Servers that a daemon before this one was to bring back, by the events of their deaths.
         self._before: dict[str, Event] = {}
+        #: Servers that one before this has watched, and of which it is not known yet whether they are still there.
+        self._missed: list[Watched] = []
 
     def begin(self) -> None:
         """See what the daemon before this one has not told."""
-        self._before = begun(self._keeping.world.store.read_events(limit=_ALL, kinds=KINDS))
+        events = self._keeping.world.store.read_events(limit=_ALL, kinds=KINDS)
+        self._before = begun(events)
+        self._missed = missed(self.supervisor.runs, events)
         self.tell_restored()
 
     def died(self, known: Known, now: datetime, how: Exit | None = None) -> None:
@@ -50,6 +59,7 @@ class Deaths:
             "message": demise.sentence if demise else "The tmux server is gone; how it ended is not known.",
             "agents": agents,
             "snapshot": known.snapshot,
+            "in_good_order": _was_told_to(demise),
             "restoring": restoring,
         }
         died = Event(kind=EventKind.SERVER_DIED, at=now, server=key, data=data)
@@ -59,6 +69,37 @@ class Deaths:
         known.look_by(world.ticking() + 0.2)
         if restoring:
             self.to_restore.append(known.server)
+
+    def tell_missed(self, there: Callable[[Server, ServerProcess], bool | None], now: datetime) -> None:
+        """Say which servers died while nobody watched; `there` tells whether one is, None as long as that is not known."""
+        waiting, self._missed = self._missed, []
+        for each in waiting:
+            is_there = there(each.server, each.process)
+            if is_there is None:
+                self._missed.append(each)
+            elif not is_there:
+                self._died_unwatched(each, now)
+
+    def _died_unwatched(self, watched: Watched, now: datetime) -> None:
+        # Its runs end as those do that are not there when a daemon begins.
+        world = self._keeping.world
+        saved = last_saved(world.store, watched, now)
+        seen_at = saved.last_seen_at if saved is not None else watched.process.started_at
+        demise = while_unwatched(seen_at, booted_at())
+        restoring = bool(world.config.live.restore and watched.agents and saved and now - seen_at <= _LATELY)
+        data = {
+            "socket": watched.server.socket,
+            "pid": watched.process.pid,
+            "cause": demise.kind,
+            "message": demise.sentence,
+            "agents": watched.agents,
+            "snapshot": saved.id if saved is not None else None,
+            "in_good_order": False,
+            "restoring": restoring,
+        }
+        self.supervisor.note(Event(kind=EventKind.SERVER_DIED, at=now, server=watched.server.key, data=data))
+        if restoring:
+            self.to_restore.append(watched.server)
 
     def tell_restored(self) -> None:
         """Tell of restores that the daemon before this one has begun, once they have ended."""

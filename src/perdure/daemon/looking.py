@@ -160,6 +160,7 @@ class Looking:
             elif isinstance(each, Missed):
                 self._missed(known, each, at)
         seen = [each for each in looked if isinstance(each, Looked)]
+        self.tell_missed(now, seen)
         # Those that are gone first: what was in them may have come to another place.
         self.end_absent(now, {each.capture.server.key for each in seen})
         self._discover([each.capture for each in seen], now, reason, missing)
@@ -292,6 +293,23 @@ class Looking:
         self.supervisor.note(
             Event(kind=EventKind.SERVER_HEALTH, at=self.world.now(), server=known.server.key, data=data)
         )
+
+    def tell_missed(self, now: datetime, seen: Iterable[Looked] = ()) -> None:
+        """Say which servers of before died while nobody watched, as far as that is certain; `seen` is what was just seen."""
+        processes = {key: known.process for key, known in self.servers.items()}
+        processes |= {each.capture.server.key: each.capture.topology.process for each in seen}
+
+        def there(server: Server, process: ServerProcess) -> bool | None:
+            known, found = self.servers.get(server.key), processes.get(server.key)
+            if found is not None:
+                return found == process
+            if known is not None and (known.failures or known.empty or known.looked_at == float("-inf")):
+                return None
+            # One that has lost its socket is still there, and so may be one that just has another's number.
+            entry = read_entry(process.pid)
+            return None if entry is not None and entry.comm.startswith("tmux") else False
+
+        self._deaths.tell_missed(there, now)
 
     def end_absent(self, now: datetime, seen: Collection[str]) -> None:
         """End the runs of before whose servers are certainly not there; `seen` are the keys of some that are."""

@@ -93,6 +93,7 @@ class Rounds:
         self._deaths.begin()
         self._find_sockets()
         self._look(list(self._servers.values()), reason=AT_START, missing=Ending.MISSING, scrollback=True)
+        self._looking.tell_missed(now)
         self._looking.end_absent(now, set())
         at = self.world.ticking()
         self._jobs.look(at)

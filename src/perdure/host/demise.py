@@ -10,6 +10,7 @@ import os
 import re
 import signal
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import Self
 
@@ -105,6 +106,16 @@ def cause(vigil: Vigil, exit: Exit | None = None, *, proc: str = _PROC) -> Demis
     sentence = "The tmux server is gone; how it ended cannot be known here"
     sentence += f". {_victims(kills, among, capital=True)} meanwhile." if kills else "."
     return Demise(kind=DemiseKind.UNKNOWN, sentence=sentence, detail=detail)
+
+
+def while_unwatched(seen_at: datetime, booted_at: datetime) -> Demise:
+    """Return what a server died of that was last seen then, and that nobody watched since. Little is known of that."""
+    if seen_at < booted_at:
+        return Demise(
+            kind=DemiseKind.REBOOT, sentence="The machine was started anew since it was last seen.", detail={}
+        )
+    sentence = "The tmux server is gone; it ended while nobody watched, and how cannot be known."
+    return Demise(kind=DemiseKind.UNKNOWN, sentence=sentence, detail={})
 
 
 def _by_signal(number: int, kills: int, among: str, detail: dict[str, int | str]) -> Demise:

@@ -1,0 +1,67 @@
+"""Servers that a daemon has watched and the next one does not find: what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import datetime
+
+from msgspec import Struct
+
+from perdure.errors import SnapshotDamaged, SnapshotNotFound
+from perdure.model.event import EventKind, StoredEvent
+from perdure.model.run import Run
+from perdure.model.server import Server, ServerProcess
+from perdure.model.snapshot import Snapshot
+from perdure.ports import SnapshotStore
+from perdure.snapshots.former import former
+
+
+class Watched(Struct, frozen=True, kw_only=True):
+    """A server as its runs tell of it."""
+
+    server: Server
+    process: ServerProcess
+    #: How many agents were in it.
+    agents: int
+
+
+def missed(runs: Iterable[Run], events: Iterable[StoredEvent]) -> list[Watched]:
+    """Return the servers of runs that are not over, but for those of whose deaths these events tell. Pure."""
+    agents: dict[tuple[str, ServerProcess], int] = {}
+    servers = {}
+    for run in runs:
+        if run.process is not None:
+            servers[run.server.key] = run.server
+            key = (run.server.key, run.process)
+            agents[key] = agents.get(key, 0) + (run.program is not None)
+    deaths = [each.event for each in events if each.event.kind is EventKind.SERVER_DIED]
+
+    def is_told(key: str, process: ServerProcess) -> bool:
+        # Numbers are given again, at the latest by the next boot.
+        return any(
+            (each.server, each.data.get("pid")) == (key, process.pid) and each.at >= process.started_at
+            for each in deaths
+        )
+
+    return [
+        Watched(server=servers[key], process=process, agents=count)
+        for (key, process), count in agents.items()
+        if not is_told(key, process)
+    ]
+
+
+def last_saved(store: SnapshotStore, watched: Watched, now: datetime) -> Snapshot | None:
+    """Return what was last saved of a server before it went; None when nothing was, or cannot be read."""
+
+    def read(id: str) -> Iterator[Snapshot]:
+        with suppress(SnapshotNotFound, SnapshotDamaged):
+            yield store.get_snapshot(id)
+
+    def process_of(id: str) -> ServerProcess | None:
+        return next((each.topology.process for each in read(id)), None)
+
+    lineage = store.list_snapshots(server=watched.server)
+    candidates = [*lineage[:1], *(each.last for each in former(lineage, process_of, now))]
+    found = (snapshot for each in candidates for snapshot in read(each.id))
+    return next((each for each in found if each.topology.process == watched.process), None)
