@@ -16,7 +16,7 @@ from tests.acceptance.boxing import Ring, screen
 from tests.acceptance.kit import only_json, sentence, wait_for
 from tests.acceptance.simulants import Simulants
 from tests.conftest import PrivateHome
-from tests.perdure_cli import Perdure
+from tests.perdure_cli import Perdure, Ran
 from tests.tmux_server import TmuxServer
 
 HOSTILE = [
@@ -96,6 +96,17 @@ def test_sessions_without_a_name_are_numbered_on(tmux: TmuxServer, perdure: Perd
     assert [only_json(perdure.ok("new", "--json"))["name"] for _ in range(2)] == ["8", "9"]
 
 
+def test_a_name_with_a_backslash_is_found_as_it_was_given_and_as_tmux_has_it(
+    tmux: TmuxServer, perdure: Perdure
+) -> None:
+    made = only_json(perdure.ok("new", "--json", "b\\s", "--", "cat", "-"))
+    assert tmux.run("list-sessions", "-F", "#{session_name}").decode() == f"{made['name']}\n"
+    for name in ("b\\s", made["name"], f"={made['name']}", "b\\s:0"):
+        assert only_json(perdure.ok("send", "--json", name, "hello"))["pane"] == made["pane"]
+    assert perdure("new", "b\\s").code == 6
+    assert only_json(perdure.ok("kill", "--json", "b\\s"))["target"] == made["name"]
+
+
 def test_a_name_that_is_taken_is_refused(tmux: TmuxServer, perdure: Perdure) -> None:
     tmux.run("new-session", "-d", "-s", "mine", "-n", "w", "cat", "-")
     ran = perdure("new", "mine")
@@ -146,6 +157,23 @@ def test_an_agent_that_does_not_get_ready_is_not_waited_for_forever(
     made = only_json(ran)
     assert (ran.code, made["result"], made["screen"]) == (4, "not_ready", ["loading"])
     assert tmux.show("#{pane_id}", made["pane"]) == made["pane"]
+
+
+def test_what_is_said_of_an_agent_is_of_the_moment_its_state_is_of(agents: Simulants, perdure: Perdure) -> None:
+    made = only_json(perdure.ok("new", "--json", "--agent", "simulant", "--prompt", "go", "--", agents.path))
+    assert (made["result"], made["delivery"]["result"]) == ("ready", "delivered")
+    assert made["why"] == f"the prompt is delivered: {made['delivery']['why']}"
+    agents.end_all()
+
+
+def test_an_agent_that_its_first_prompt_ends_has_ended(agents: Simulants, perdure: Perdure) -> None:
+    ran: list[Ran] = []
+    # One that takes its time to end may still be seen there.
+    while len(ran) < 5 and (not ran or ran[-1].code != 1):
+        ran.append(perdure("new", "--json", "--agent", "simulant", "--prompt", "/quit"))
+    made = only_json(ran[-1])
+    assert (ran[-1].code, made["result"], made["state"]) == (1, "ended", "exited")
+    assert made["why"] == "simulant ended with status 0"
 
 
 def test_a_prompt_for_an_agent_without_words_for_it_is_typed(

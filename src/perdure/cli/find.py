@@ -7,6 +7,7 @@ import os
 
 from perdure.cli._setup import path_argument
 from perdure.errors import NotFound, SnapshotNotFound, UsageError
+from perdure.live.find import spellings
 from perdure.model.snapshot import CAPTURED, Snapshot, SnapshotSummary
 from perdure.model.topology import Pane, Topology
 from perdure.ports import SnapshotStore
@@ -57,7 +58,7 @@ def panes_at(topology: Topology, target: str) -> tuple[Pane, ...]:
     A session's name holds no colon. A window's may hold dots: it is first taken whole, then up to the last one. A `=`
     before it, as tmux has it, is for names that would be taken for an option.
     """
-    found = _panes_at(topology, target) or _panes_at(topology, target.removeprefix("="))
+    found = next((panes for each in spellings(target) if (panes := _panes_at(topology, each))), ())
     if not found:
         raise NotFound(f"There is no {target!r} in this snapshot.")
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
@@ -17,6 +17,7 @@ from perdure.cli.save import keep
 from perdure.errors import NoDaemon, NotFound, PerdureError, StoreUnusable, UsageError
 from perdure.host.clock import now
 from perdure.live.ending import detached
+from perdure.live.find import spellings
 from perdure.model.run import Run
 from perdure.model.snapshot import Missed
 from perdure.model.topology import Session
@@ -32,6 +33,8 @@ class Doomed(Struct, frozen=True, kw_only=True):
     id: str
     called: str
     panes: int
+    #: The other sessions that show a window of it. A session's windows live on there; a window, or a pane, goes with it.
+    shared: tuple[str, ...] = ()
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,11 +57,12 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     was_there = end(spot, doomed.kind, doomed.id)
     if args.json:
         result = "killed" if was_there else "gone"
-        facts = {"kind": doomed.kind, "id": doomed.id, "target": doomed.called, "panes": doomed.panes}
+        facts: dict[str, object] = {"kind": doomed.kind, "id": doomed.id, "panes": doomed.panes}
+        facts |= {"target": doomed.called, "shared": doomed.shared}
         print_json({"result": result, **facts, "socket": capture.server.socket, "snapshot": snapshot})
         return 0
     what = f"{doomed.kind} {doomed.called} ({counted(doomed.panes, 'pane')})"
-    print(printable(f"{what}: {'killed' if was_there else 'gone already'}."))
+    print(printable(f"{what}: {'killed' if was_there else 'gone already'}{_elsewhere(doomed)}."))
     if snapshot is not None:
         print(printable(f"To bring it back: perdure restore --from {snapshot} {shlex.quote(doomed.called)}"))
     return 0
@@ -68,7 +72,7 @@ run = with_setup(_run)
 
 
 def _doomed(setup: Setup, target: str, there: Sequence[Looked], missed: Sequence[Missed]) -> Doomed:
-    sessions = _sessions(target, there) or _sessions(target.removeprefix("="), there)
+    sessions = next((found for each in spellings(target) if (found := _sessions(each, there))), [])
     if len(sessions) > 1:
         raise UsageError(f"{target!r} is a session of several servers; say which with --socket PATH.")
     if sessions and find_run(setup, target) is not None:
@@ -76,13 +80,35 @@ def _doomed(setup: Setup, target: str, there: Sequence[Looked], missed: Sequence
     if sessions:
         looked, session = sessions[0]
         panes = panes_at(looked.capture.topology, session.id)
-        return Doomed(looked=looked, kind="session", id=session.id, called=session.name, panes=len(panes))
+        shared = _shared(looked, {pane.window for pane in panes}, session.name)
+        return Doomed(
+            looked=looked, kind="session", id=session.id, called=session.name, panes=len(panes), shared=shared
+        )
     window = _window(target, there)
     if window is not None:
         return window
     aimed = aim(setup, target, there, missed)
     called = place_of(aimed.capture, aimed.pane)
-    return Doomed(looked=aimed.looked, kind="pane", id=aimed.pane.id, called=called, panes=1)
+    shared = _shared(aimed.looked, {aimed.pane.window}, called)
+    return Doomed(looked=aimed.looked, kind="pane", id=aimed.pane.id, called=called, panes=1, shared=shared)
+
+
+def _shared(looked: Looked, windows: Collection[str], called: str) -> tuple[str, ...]:
+    """Return the names of the sessions that show one of these windows, besides the one by which it is called."""
+    topology = looked.capture.topology
+    showing = {link.session for link in topology.links if link.window in windows}
+    meant = {each.partition(":")[0] for each in spellings(called)}
+    return tuple(each.name for each in topology.sessions if each.id in showing and not meant & {each.id, each.name})
+
+
+def _elsewhere(doomed: Doomed) -> str:
+    """What it means that others show it too."""
+    if not doomed.shared:
+        return ""
+    names = ", ".join(doomed.shared)
+    if doomed.kind == "session":
+        return f"; what {names} shows of it too lives on there"
+    return f", and gone from {names} too"
 
 
 def _sessions(target: str, there: Sequence[Looked]) -> list[tuple[Looked, Session]]:
@@ -103,7 +129,10 @@ def _window(target: str, there: Sequence[Looked]) -> Doomed | None:
             continue
         windows = {pane.window for pane in panes}
         if len(panes) > 1 and len(windows) == 1:
-            return Doomed(looked=looked, kind="window", id=windows.pop(), called=target, panes=len(panes))
+            shared = _shared(looked, windows, target)
+            return Doomed(
+                looked=looked, kind="window", id=windows.pop(), called=target, panes=len(panes), shared=shared
+            )
     return None
 
 

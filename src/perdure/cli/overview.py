@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -132,9 +133,20 @@ def who_waits(rows: Sequence[PaneRow], stand: Standings) -> list[Waiting]:
 
 def said_of(waiting: Sequence[Waiting], at: datetime) -> str:
     """Return `2 wait for you: api:0.0 permission 3 min, web:0.0 done 10 s`."""
-    named = [" ".join([each.target, each.word, *_since(each, at)]) for each in waiting[:_NAMED]]
+    where = _servers(waiting)
+    named = [" ".join([each.target, *where[each.socket], each.word, *_since(each, at)]) for each in waiting[:_NAMED]]
     more = [f"and {len(waiting) - _NAMED} more"] if len(waiting) > _NAMED else []
     return f"{len(waiting)} {'waits' if len(waiting) == 1 else 'wait'} for you: {', '.join([*named, *more])}"
+
+
+def _servers(waiting: Sequence[Waiting]) -> dict[str, list[str]]:
+    """By socket what tells the servers apart that somebody waits on: nothing where it is one."""
+    sockets = {each.socket for each in waiting}
+    if len(sockets) < 2:
+        return {socket: [] for socket in sockets}
+    names = Counter(os.path.basename(socket) for socket in sockets)
+    called = {socket: os.path.basename(socket) for socket in sockets}
+    return {socket: ["on", name if names[name] == 1 else socket] for socket, name in called.items()}
 
 
 def _since(each: Waiting, at: datetime) -> list[str]:

@@ -40,7 +40,16 @@ def runs_at(runs: Sequence[Run], target: str) -> list[Run]:
     before it, as tmux has it, is for names that would be taken for an option.
     """
     alive = [run for run in runs if not run.is_over]
-    return _at(alive, target) or _at(alive, target.removeprefix("="))
+    return next((found for each in spellings(target) if (found := _at(alive, each))), [])
+
+
+def spellings(target: str) -> tuple[str, ...]:
+    """Return what a target may be called in tmux, by which one is to be looked for first.
+
+    As it stands; without a `=` before it; and as tmux calls what is given such a name: it doubles every backslash.
+    """
+    plain = (target, target.removeprefix("="))
+    return tuple(dict.fromkeys((*plain, *(each.replace("\\", "\\\\") for each in plain))))
 
 
 def _at(alive: Sequence[Run], target: str) -> list[Run]:

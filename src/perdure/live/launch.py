@@ -37,6 +37,8 @@ from perdure.tmux.peek import Peeked, peek
 from perdure.tmux.wrap import Start, command, ended_with, is_starting
 
 _INTERVAL = 0.15
+#: How long the shell behind a program may take to come up.
+_LEAVING = 5.0
 #: How often a number is tried that others may take at the same moment.
 _TRIES = 50
 
@@ -226,10 +228,7 @@ def launch(
         to = Recipient(spot=spot, meant=meant)
         left = max(1.0, deadline - ticking())
         delivery = deliver(message(asked.prompt), to, known=known, view=view, now=now, pause=pause, timeout=left)
-        if delivery.result is not Result.DELIVERED:
-            why = f"the prompt is {delivery.result}: {delivery.why}"
-            verdict = Verdict(result=Readiness.NOT_READY, why=why)
-        look = _look(spot, known)
+        verdict, look = _after(delivery, asked, spot, known, pause)
     is_ready = verdict.result is Readiness.READY
     return Launched(
         result=verdict.result,
@@ -296,6 +295,24 @@ def _watch(
             return Verdict(result=Readiness.NOT_READY, why=what), look
         before = verdict
         pause(_INTERVAL)
+
+
+def _after(
+    delivery: Delivery, asked: Request, spot: Spot, known: Roster, pause: Callable[[float], None]
+) -> tuple[Verdict, Look]:
+    """Look at what became of a program that was told what is asked for first: that may have ended it."""
+    until = ticking() + _LEAVING
+    while True:
+        look = _look(spot, known)
+        ended = judge(asked, look, was_started=True)
+        if ended is not None and ended.result is Readiness.ENDED:
+            return ended, look
+        # An agent that is gone leaves its shell to say so.
+        if look.agent is not None or ticking() >= until:
+            break
+        pause(_INTERVAL)
+    result = Readiness.READY if delivery.result is Result.DELIVERED else Readiness.NOT_READY
+    return Verdict(result=result, why=f"the prompt is {delivery.result}: {delivery.why}"), look
 
 
 def _look(spot: Spot, known: Roster) -> Look:

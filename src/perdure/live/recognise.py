@@ -124,10 +124,14 @@ def found_in(capture: Capture) -> list[Found]:
     return found
 
 
+#: The most digits of a number; Python reads no longer one.
+_LONGEST_NUMBER = 4000
+
+
 def next_name(names: Iterable[str]) -> str:
     """Return the number above the highest that is the name of a session, as a name that no session has."""
     taken = frozenset(names)
-    numbers = [int(name) for name in taken if name.isascii() and name.isdecimal() and len(name) < 19]
+    numbers = [int(name) for name in taken if name.isascii() and name.isdecimal() and len(name) <= _LONGEST_NUMBER]
     number = max(numbers, default=-1) + 1
     while str(number) in taken:
         number += 1

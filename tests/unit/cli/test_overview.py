@@ -8,6 +8,7 @@ from datetime import datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from perdure.cli.overview import said_of, who_waits
 from perdure.cli.rows import PaneRow, pane_rows
@@ -51,6 +52,18 @@ def test_who_is_held_up_comes_first_and_of_those_who_has_waited_longest() -> Non
         " api:0.0 done 10 min"
     )
     assert said_of(found[:1], NOON) == "1 waits for you: api:0.3 permission 3 min"
+
+
+def test_who_waits_on_several_servers_is_told_apart() -> None:
+    def waits(*sockets: str) -> str:
+        panes = [structs.replace(rows(1)[0], socket=socket) for socket in sockets]
+        return said_of(who_waits(panes, stands(panes, *[standing("error")] * len(panes))), NOON)
+
+    assert waits("/tmp/t/one", "/tmp/t/two") == "2 wait for you: api:0.0 on one error, api:0.0 on two error"
+    assert waits("/tmp/t/one", "/tmp/u/one") == (
+        "2 wait for you: api:0.0 on /tmp/t/one error, api:0.0 on /tmp/u/one error"
+    )
+    assert waits("/tmp/t/one", "/tmp/t/one") == "2 wait for you: api:0.0 error, api:0.0 error"
 
 
 def test_a_crowd_is_counted_and_not_listed() -> None:

@@ -19,6 +19,7 @@ HERE = [
     a_run("r3", session="work", window=1, pane=1),
     a_run("r4", session="play", place=Place(session="play", window=0, pane=0, window_name="v1.0")),
     a_run("r5", session="gone", ended_at=NOON),
+    a_run("r6", session="b\\\\s"),
 ]
 
 
@@ -26,6 +27,8 @@ HERE = [
     ("target", "id"),
     [
         ("r1", "r1"),
+        ("b\\s", "r6"),
+        ("=b\\\\s", "r6"),
         ("%2", "r2"),
         ("work:0", "r1"),
         ("work:0.0", "r1"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from perdure.agents import roster
 from perdure.errors import UsageError
 from perdure.live.launch import Look, Readiness, judge, request
+from perdure.live.recognise import next_name
 from perdure.model.process import Process
 from perdure.model.screen import ScreenReading, State
 from perdure.tmux.peek import Peeked
@@ -87,6 +88,11 @@ def test_an_agent_is_ready_when_its_screen_says_so(
 def test_an_agent_that_was_asked_for_is_waited_for_though_something_runs() -> None:
     look = Look(pane=_pane(), tree=(WRAPPED, _process(11, 10, ("npm", "install"))))
     assert judge(FOR_AGENT, look, was_started=True) is None
+
+
+@pytest.mark.parametrize("name", ["99999999999999999999", "9" * 40])
+def test_numbered_sessions_go_on_above_the_highest_however_long_it_is(name: str) -> None:
+    assert next_name([name, "3", "9" * 5000]) == str(int(name) + 1)
 
 
 @given(st.text())
