@@ -50,8 +50,8 @@ def _parts(world: ApiWorld, caller: Caller, last: int | None) -> Iterator[Iterat
     states: Counter[Labels] = Counter()
     health: Counter[Labels] = Counter()
     for run in runs:
-        status = run.status
-        states[("agent", run.agent or ""), ("reason", str(status.reason or "")), ("state", str(status.state))] += 1
+        status, agent = run.status, run.tenant.agent if run.tenant else ""
+        states[("agent", agent), ("reason", str(status.reason or "")), ("state", str(status.state))] += 1
         health[(("health", str(run.health)),)] += 1
     up = (world.now() - world.began_at).total_seconds()
     yield metric("perdure_info", "gauge", "What answers.", {(("version", __version__),): 1})

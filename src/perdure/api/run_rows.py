@@ -70,10 +70,10 @@ class RunRow(Standing, frozen=True, kw_only=True):
 
 def run_row(run: Run) -> RunRow:
     """Return a run for those who ask."""
-    place = run.place
+    place, tenant = run.place, run.tenant
     return RunRow(
         **structs.asdict(standing_of(run)),
-        **agent_row(run.identity, run.details, shown_in(run)),
+        **agent_row(tenant, run.details if tenant else None, shown_in(run)),
         id=run.id,
         host=run.server.host,
         user=run.server.user,
@@ -88,7 +88,7 @@ def run_row(run: Run) -> RunRow:
         cwd=run.cwd,
         command=run.command,
         title=redact_text(run.title),
-        agent=run.agent,
+        agent=tenant.agent if tenant else None,
         observed_at=run.status.observed_at,
         created_at=run.created_at,
         seen_at=run.seen_at,

@@ -159,7 +159,7 @@ async def list_runs(
         for run in runs
         if (not states or run.status.state in states)
         and (not reason or run.status.reason in reason)
-        and agent in (None, run.agent)
+        and agent in (None, run.tenant and run.tenant.agent)
         and session in (None, run.place.session)
     ]
     rows = [world.rows.of(run) for run in runs]

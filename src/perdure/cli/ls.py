@@ -67,7 +67,7 @@ def _told(row: PaneRow, stand: Standings) -> dict[str, object]:
 
 _STANDING = (
     *("run", "state", "reason", "cause", "because", "confidence", "since", "previous"),
-    *("thought", "objective", "rest", "skill", "health", "theme"),
+    *("thought", "objective", "rest", "skill", "health", "theme", "last_agent", "last_conversation"),
 )
 
 

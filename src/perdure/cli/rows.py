@@ -82,10 +82,7 @@ def pane_rows(server: Server, topology: Topology, details: Details) -> Iterator[
 
 def row_of_run(run: Run) -> PaneRow:
     """Return the pane of a run as it was last seen, for when its server does not answer."""
-    place, identity = run.place, run.identity
-    # Who was there before stays with the run; only who is there, or is kept for it, is in the pane.
-    if identity is not None and run.program is None and not identity.is_kept:
-        identity = None
+    place, identity = run.place, run.tenant
     return PaneRow(
         user=run.server.user,
         socket=run.server.socket,

@@ -13,7 +13,7 @@ from msgspec import structs
 from perdure.live.outlived import outlived
 from perdure.live.weigh import RANK, TELLERS, UNREAD, Pending, Track, Verdict, is_hidden, moments, patience, weigh
 from perdure.model.event import Event, EventKind
-from perdure.model.identity import Identity
+from perdure.model.identity import Evidence, Identity
 from perdure.model.observation import (
     Ended,
     Ending,
@@ -201,7 +201,7 @@ def _identified(track: Track, seen: Identified, now: datetime, events: list[Even
     activity = seen.details.last_activity_at if seen.details else None
     changed: Run = structs.replace(
         run,
-        identity=after or before,
+        identity=after or _left(before),
         program=seen.program,
         details=seen.details or (run.details if goes_on else None),
         skill=skill,
@@ -223,6 +223,11 @@ def _identified(track: Track, seen: Identified, now: datetime, events: list[Even
     track = _moved(track, Verdict(state=RunState.UNKNOWN, cause="process:started"), now, events)
     # What the one before has done is no reason to look at another.
     return structs.replace(track, run=structs.replace(track.run, unseen=changed.unseen))
+
+
+def _left(before: Identity | None) -> Identity | None:
+    """Who was in a pane, for its run to be known by: what is not kept there any more is only remembered."""
+    return structs.replace(before, evidence=Evidence.REMEMBERED) if before is not None and before.is_kept else before
 
 
 def _is_same_process(run: Run, seen: Identified) -> bool:

@@ -29,6 +29,9 @@ class Standing(Struct, frozen=True, kw_only=True):
     skill: str | None = None
     health: str | None = None
     theme: str | None = None
+    #: Who was in the pane last, and in which conversation, where nobody is in it any more.
+    last_agent: str | None = None
+    last_conversation: str | None = None
 
     @property
     def word(self) -> str:
@@ -40,6 +43,7 @@ class Standing(Struct, frozen=True, kw_only=True):
 def standing_of(run: Run) -> Standing:
     """Return how a run stands."""
     status, thought = run.status, run.thought
+    last = run.identity if run.tenant is None else None
     return Standing(
         state=status.state,
         reason=status.reason,
@@ -55,4 +59,6 @@ def standing_of(run: Run) -> Standing:
         skill=run.skill,
         health=run.health,
         theme=run.theme,
+        last_agent=last.agent if last else None,
+        last_conversation=last.conversation if last else None,
     )

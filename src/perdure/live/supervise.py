@@ -332,7 +332,8 @@ class Supervisor:
                 id, Ended(what=Ending.PROGRAM, exit_status=pane.exit_status, exit_signal=pane.exit_signal), now
             )
             return
-        identity = None if found.program is None else found.identity
+        is_told = found.program is not None or (found.identity is not None and found.identity.is_kept)
+        identity = found.identity if is_told else None
         identified = Identified(
             identity=identity, program=found.program, launchers=found.launchers, details=details.agent
         )

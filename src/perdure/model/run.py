@@ -159,6 +159,15 @@ class Run(Struct, frozen=True, kw_only=True):
         return self.identity.agent if self.identity else None
 
     @property
+    def tenant(self) -> Identity | None:
+        """Who is in its pane, or is kept for it: not who was there before a shell, or something else, that is there now.
+
+        Of a run whose pane is gone, who was in it last.
+        """
+        is_left = self.program is None and not self.is_over
+        return None if is_left and self.identity is not None and not self.identity.is_kept else self.identity
+
+    @property
     def is_over(self) -> bool:
         """Whether its pane is gone."""
         return self.ended_at is not None

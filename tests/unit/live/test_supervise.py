@@ -11,8 +11,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from perdure.live.recognise import sure_conversation
 from perdure.live.supervise import Batch, Left, Supervisor
 from perdure.model.event import Event, EventKind
+from perdure.model.identity import Evidence
 from perdure.model.observation import Ended, Ending, Observation, Reading, Source, Watched
 from perdure.model.process import Process
 from perdure.model.run import Health, Program, Run, RunState
@@ -347,3 +349,18 @@ def test_a_dead_pane_has_no_process_and_is_taken_in_at_once() -> None:
     supervisor = Supervisor()
     assert not supervisor.discover([_beginning(a_pane(3, dead=True, exit_status=1))], Ids(), at(0), reason="any")
     assert [run.status.state for run in supervisor.runs] == [RunState.EXITED]
+
+
+def test_what_is_kept_for_a_pane_is_told_of_its_run_as_long_as_it_is_kept() -> None:
+    """As `perdure ls` tells it: a restore could not resume it, and nobody is in it."""
+    ids = Ids()
+    supervisor = _fallen(ids)
+    kept = an_identity(evidence=Evidence.KEPT)
+    supervisor.discover([_capture(a_pane(0, identity=kept), pid=301)], ids, at(2), reason="any")
+    (run,) = supervisor.runs
+    assert (run.id, run.tenant, run.program) == ("r1", kept, None)
+    supervisor.discover([_capture(a_pane(0), pid=301)], ids, at(3), reason="any")
+    (run,) = supervisor.runs
+    assert (run.id, run.tenant) == ("r1", None)
+    # Whoever takes it up elsewhere is the same run all the same.
+    assert sure_conversation(run.identity) == sure_conversation(kept)
