@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import chain
@@ -28,7 +28,7 @@ from perdure.host.boot import booted_at
 from perdure.host.users import user_by_uid
 from perdure.model.event import EventKind
 from perdure.model.plan import Restore
-from perdure.model.server import Server, ServerProcess
+from perdure.model.server import Server
 from perdure.model.snapshot import Snapshot
 from perdure.model.user import User
 from perdure.ports import EventLog
@@ -38,7 +38,7 @@ from perdure.restore.merge import merged
 from perdure.restore.plan import Policy
 from perdure.restore.shown import Trouble
 from perdure.snapshots.ask import ask
-from perdure.snapshots.former import former
+from perdure.snapshots.former import former_in, readable
 from perdure.snapshots.look import Looked
 from perdure.tmux.sockets import canonical, owner_of
 
@@ -165,11 +165,11 @@ def _chosen(setup: Setup, user: User, server: Server, policy: Policy, at: dateti
         latest = setup.readable.get_snapshot(chosen.latest) if chosen.latest is not None else None
     except SnapshotDamaged:
         # The manifest, or an older one, may still be read.
-        readable = setup.readable.latest_snapshot(server)
-        if readable is None:
+        latest = setup.readable.latest_snapshot(server)
+        if latest is None:
             raise
         said = f"{chosen.snapshot} cannot be read, so an earlier one is taken"
-        return [Part(snapshot=readable, user=user, policy=policy, said=said)]
+        return [Part(snapshot=latest, user=user, policy=policy, said=said)]
     if latest is None:
         parts = [Part(snapshot=snapshot, user=user, policy=policy)]
     else:
@@ -197,19 +197,11 @@ def _ended_before(setup: Setup, server: Server, parts: Sequence[Part], at: datet
     store = setup.readable
     known = [part.snapshot for part in parts]
 
-    def read(ids: Iterable[str]) -> Iterator[Snapshot]:
-        for id in ids:
-            with suppress(SnapshotNotFound, SnapshotDamaged):
-                yield store.get_snapshot(id)
-
-    def process_of(id: str) -> ServerProcess | None:
-        return next((each.topology.process for each in read([id])), None)
-
-    gone = former(store.list_snapshots(server=server), process_of, at)
+    gone = former_in(store, store.list_snapshots(server=server), at)
     restores = store.list_restores() if gone else ()
     for each in gone:
-        for last in read([each.last.id]):
-            found = lost(last, chain(known, read(later.id for later in each.since)), restores)
+        for last in readable(store, [each.last.id]):
+            found = lost(last, chain(known, readable(store, (later.id for later in each.since))), restores)
             if found is None:
                 continue
             policy = msgspec.structs.replace(parts[0].policy, panes=found.panes, sessions=found.sessions)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 from datetime import datetime
 
 from msgspec import Struct
 
-from perdure.errors import SnapshotDamaged, SnapshotNotFound
 from perdure.model.event import EventKind, StoredEvent
 from perdure.model.run import Run
 from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Snapshot
 from perdure.ports import SnapshotStore
-from perdure.snapshots.former import former
+from perdure.snapshots.former import former_in, readable
 
 
 class Watched(Struct, frozen=True, kw_only=True):
@@ -53,15 +51,7 @@ def missed(runs: Iterable[Run], events: Iterable[StoredEvent]) -> list[Watched]:
 
 def last_saved(store: SnapshotStore, watched: Watched, now: datetime) -> Snapshot | None:
     """Return what was last saved of a server before it went; None when nothing was, or cannot be read."""
-
-    def read(id: str) -> Iterator[Snapshot]:
-        with suppress(SnapshotNotFound, SnapshotDamaged):
-            yield store.get_snapshot(id)
-
-    def process_of(id: str) -> ServerProcess | None:
-        return next((each.topology.process for each in read(id)), None)
-
     lineage = store.list_snapshots(server=watched.server)
-    candidates = [*lineage[:1], *(each.last for each in former(lineage, process_of, now))]
-    found = (snapshot for each in candidates for snapshot in read(each.id))
+    candidates = [*lineage[:1], *(each.last for each in former_in(store, lineage, now))]
+    found = readable(store, (each.id for each in candidates))
     return next((each for each in found if each.topology.process == watched.process), None)

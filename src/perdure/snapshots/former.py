@@ -1,4 +1,4 @@
-"""The servers there were on a socket before the one that was saved last. Pure.
+"""The servers there were on a socket before the one that was saved last.
 
 A server's process goes and another comes to its socket. What was last saved of the one that went is what ended with it.
 """
@@ -6,13 +6,16 @@ A server's process goes and another comes to its socket. What was last saved of 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from perdure.errors import SnapshotDamaged, SnapshotNotFound
 from perdure.model.server import ServerProcess
-from perdure.model.snapshot import CAPTURED, SnapshotSummary
+from perdure.model.snapshot import CAPTURED, Snapshot, SnapshotSummary
+from perdure.ports import SnapshotStore
 
 #: After this long, what another server has made of it is how people work now.
 _FRESH = timedelta(hours=48)
@@ -27,12 +30,28 @@ class Former(Struct, frozen=True, kw_only=True):
     since: tuple[SnapshotSummary, ...]
 
 
+def former_in(store: SnapshotStore, lineage: Sequence[SnapshotSummary], now: datetime) -> list[Former]:
+    """Return the same as `former`, of a server whose snapshots the store lists so."""
+
+    def process_of(id: str) -> ServerProcess | None:
+        return next((each.topology.process for each in readable(store, [id])), None)
+
+    return former(lineage, process_of, now)
+
+
+def readable(store: SnapshotStore, ids: Iterable[str]) -> Iterator[Snapshot]:
+    """Yield those of these snapshots that can be read, each when it is asked for."""
+    for id in ids:
+        with suppress(SnapshotNotFound, SnapshotDamaged):
+            yield store.get_snapshot(id)
+
+
 def former(
     lineage: Sequence[SnapshotSummary], process_of: Callable[[str], ServerProcess | None], now: datetime
 ) -> list[Former]:
     """Return the servers that others have followed in the last two days, the latest first.
 
-    `lineage` is one server's, listed as the store does. `process_of` tells the process behind a snapshot, None of one
+    Pure. `lineage` is one server's, listed as the store does. `process_of` tells the process behind a snapshot, None of one
     that cannot be read; it is asked of a few only, since a process that is gone never comes back.
     """
     # Newest first: where a clock that was set back has made times equal, the order is all that tells.

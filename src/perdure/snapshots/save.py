@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
@@ -11,8 +11,9 @@ from msgspec import Struct
 from perdure.errors import StoreUnusable
 from perdure.model.config import Config
 from perdure.model.server import Server
-from perdure.model.snapshot import Miss, Missed
+from perdure.model.snapshot import CAPTURED, Miss, Missed, SnapshotSummary
 from perdure.ports import EventLog, RunStore, SnapshotStore
+from perdure.snapshots.former import former_in
 from perdure.snapshots.look import Looked
 from perdure.snapshots.passing import without_temporary
 from perdure.snapshots.retention import doomed, horizon
@@ -123,8 +124,22 @@ def prune(store: Prunable, config: Config, now: datetime) -> int:
         return store.prune_snapshots((), now)
     store.forget_events(now - timedelta(days=config.retention.events_days))
     store.forget_runs(now - timedelta(days=config.retention.runs_days))
-    gone = doomed(store.list_snapshots(), now, config.retention, _zone(config.zone))
+    listed = store.list_snapshots()
+    gone = set(doomed(listed, now, config.retention, _zone(config.zone)))
+    gone -= _needed(store, [each for each in listed if each.origin == CAPTURED], gone, now)
     return store.prune_snapshots(gone, now, restores_before=horizon(now, config.retention))
+
+
+def _needed(store: SnapshotStore, listed: Iterable[SnapshotSummary], gone: set[str], now: datetime) -> set[str]:
+    """Return what tells what ended with servers that others have followed lately, and what of that has come back since."""
+    lineages: dict[str, list[SnapshotSummary]] = {}
+    for each in listed:
+        lineages.setdefault(each.server.key, []).append(each)
+    needed: set[str] = set()
+    for lineage in lineages.values():
+        if not gone.isdisjoint(each.id for each in lineage):
+            needed |= {each.id for one in former_in(store, lineage, now) for each in (one.last, *one.since)}
+    return needed
 
 
 def _zone(name: str) -> tzinfo:

@@ -182,3 +182,20 @@ def test_what_a_restore_speaks_through_is_not_kept(store: Store) -> None:
     alone = msgspec.structs.replace(own.topology, **{name: (each,) for name, each in passing.items()})
     again = save([looked(msgspec.structs.replace(own, topology=alone))], store)[0]
     assert (again.result, again.reason, again.snapshot) == ("kept", "empty", saved.snapshot)
+
+
+def test_what_ended_with_a_server_lately_outlives_what_was_saved_of_the_next_one(store: Store) -> None:
+    """All of it within an hour of which only the last would be kept."""
+    captures = [
+        a_capture(session=session, seconds=number) for number, session in enumerate(("old", "last", "new", "now"))
+    ]
+    for number, each in enumerate(captures):
+        process = msgspec.structs.replace(each.topology.process, pid=1 + number // 2)
+        topology = msgspec.structs.replace(each.topology, process=process)
+        store.save_snapshot(msgspec.structs.replace(each, topology=topology), {})
+    last = store.list_snapshots()[2].id
+    prune(store, Config(), at(29 * HOUR))
+    assert prune(store, Config(), at(30 * HOUR)) == 1
+    assert [each.id for each in store.list_snapshots()][2:] == [last]
+    # After two days it is one of many.
+    assert prune(store, Config(), at(59 * HOUR)) == 2
