@@ -76,7 +76,7 @@ def banned_uses(module: Module) -> list[Finding]:
         for ban in BANS
         if _is_below(dotted, ban.names) and not _is_below(module.name, ban.allowed)
     }
-    return sorted(found | set(_shells(module)))
+    return sorted(found | set(_shells(module)) | set(_learning(module)))
 
 
 #: What is told a text for the user's shell, to say it on, and runs nothing.
@@ -91,6 +91,26 @@ def _shells(module: Module) -> Iterator[Finding]:
                 is_off = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
                 if keyword.arg == "shell" and not is_off:
                     yield Finding(module.at(node), "shell=: commands are argv, no shell")
+
+
+#: Where a kind may be asked for: in its place, and where there is one thread.
+LEARNING = ("perdure.model.decoding", "perdure.cli")
+
+
+def _learning(module: Module) -> Iterator[Finding]:
+    """Yield every call that has msgspec learn a kind by itself, which only one thread at a time may."""
+    if _is_below(module.name, LEARNING):
+        return
+    stands_for = {imported.bound: imported.stands_for for imported in imports(module)}
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call):
+            first, _, rest = _dotted(node.func).partition(".")
+            dotted = f"{stands_for.get(first, first)}.{rest}".rstrip(".")
+            is_told_kind = len(node.args) > 1 or any(keyword.arg == "type" for keyword in node.keywords)
+            if dotted in ("msgspec.convert", "msgspec.json.Decoder") or (
+                dotted == "msgspec.json.decode" and is_told_kind
+            ):
+                yield Finding(module.at(node), f"{dotted}: kinds are learnt one at a time, by model/decoding.py")
 
 
 def _names(module: Module) -> Iterator[tuple[str, ast.stmt | ast.expr]]:
@@ -129,6 +149,9 @@ def test_everything_banned_stays_in_its_place() -> None:
     ("name", "text"),
     [
         ("perdure.cli.save", "import subprocess"),
+        ("perdure.store.rows", "import msgspec\nmsgspec.json.decode(raw, type=Chat)"),
+        ("perdure.jobs.record", "from msgspec import convert as to\nto(value, Job)"),
+        ("perdure.daemon.protocol", "import msgspec\nread = msgspec.json.Decoder(Line)"),
         ("perdure.snapshots.capture", "def f():\n    from subprocess import run as go"),
         ("perdure.cli.main", "import os\nos.execvp('tmux', ['tmux'])"),
         ("perdure.snapshots.retention", "import sqlite3"),
@@ -155,6 +178,7 @@ def test_a_banned_use_is_found(name: str, text: str) -> None:
     [
         ("perdure.tmux.run", "import subprocess, time\nsubprocess.run(['tmux'], shell=False)\ntime.monotonic()"),
         ("perdure.store.sqlite", "import sqlite3"),
+        ("perdure.live.theme", "import msgspec\nmsgspec.json.decode(raw)"),
         ("perdure.host.clock", "from datetime import datetime\ndatetime.now(UTC)"),
         ("perdure.snapshots.plan", "from datetime import datetime\nat = datetime.fromisoformat(text)"),
         ("perdure.daemon.app", "async with asyncio.TaskGroup() as group:\n    group.create_task(f())"),

@@ -10,6 +10,7 @@ from msgspec import Struct
 from perdure.daemon.protocol import Failure, error_from
 from perdure.errors import PerdureError
 from perdure.host.run import Ran
+from perdure.model.decoding import decoder_of
 from perdure.model.secrets import redact_text
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ async def answered(world: ApiWorld, kind: type[T], *words: str) -> T:
     ran = await world.command(*words)
     if ran.status in _DONE:
         try:
-            return msgspec.json.decode(ran.out, type=kind)
+            return decoder_of(kind).decode(ran.out)
         except msgspec.DecodeError:
             pass  # partly done may also mean that it is an error that it tells of
     raise refusal_of(ran)
@@ -40,7 +41,7 @@ def refusal_of(ran: Ran) -> PerdureError:
     """Return why a command could not do what it was to do: its own words, or that it has none."""
     last = ran.out.rstrip(b"\n").rpartition(b"\n")[2]
     try:
-        told = msgspec.json.decode(last, type=_Refusal).error
+        told = decoder_of(_Refusal).decode(last).error
     except (msgspec.DecodeError, UnicodeDecodeError):
         told = {}
     message = str(told.pop("message", "")) or redact_text(ran.err.strip())[-500:] or "It ended without a word."

@@ -9,6 +9,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
+from perdure.model.decoding import converted
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.restore.shown import Summary
 from perdure.store.store import Store
@@ -66,11 +67,11 @@ def _end(event: Event) -> dict[str, object]:
     if isinstance(exit_code, int):
         said["exit_code"] = exit_code
     with suppress(msgspec.ValidationError):
-        said["summary"] = msgspec.convert(event.data.get("summary"), Summary | None)
+        said["summary"] = converted(event.data.get("summary"), Summary | None)
     return said
 
 
 def _moment(value: object) -> datetime | None:
     with suppress(msgspec.ValidationError):
-        return msgspec.convert(value, datetime | None)
+        return converted(value, datetime | None)
     return None

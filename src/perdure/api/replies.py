@@ -14,6 +14,7 @@ from litestar.types import Serializer
 from msgspec import Struct
 
 from perdure.errors import UsageError
+from perdure.model.decoding import decoder_of
 from perdure.model.digest import digest_of
 from perdure.model.text import as_text
 
@@ -90,7 +91,7 @@ def value_in(cursor: str | None, kind: type[T]) -> T | None:
     if cursor is None:
         return None
     try:
-        return msgspec.json.decode(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=kind)
+        return decoder_of(kind).decode(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (Error, ValueError, msgspec.DecodeError) as error:
         raise UsageError("There is no such page: only what `next` said leads to one.") from error
 

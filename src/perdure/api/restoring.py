@@ -20,6 +20,7 @@ from perdure.api.caller import Caller
 from perdure.api.commands import refusal_of
 from perdure.errors import Conflict, PerdureError
 from perdure.host.run import Ran
+from perdure.model.decoding import decoder_of
 from perdure.model.event import Event, EventKind
 from perdure.restore.shown import ProgressLine, Restored, StepRow, Summary, Trouble
 
@@ -114,7 +115,7 @@ class Restoring:
     def take(self, raw: bytes) -> None:
         """Take in a line of its progress; what cannot be read says nothing."""
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
-            line = msgspec.json.decode(raw, type=ProgressLine)
+            line = decoder_of(ProgressLine).decode(raw)
             if line.planned is not None:
                 first = min((row.n for row in line.planned), default=1)
                 self._steps = {n: row for n, row in self._steps.items() if n < first}

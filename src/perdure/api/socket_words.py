@@ -11,6 +11,7 @@ from perdure.api.errors import failure
 from perdure.api.replies import encoded
 from perdure.errors import PerdureError, UsageError
 from perdure.live.event_row import event_row
+from perdure.model.decoding import decoder_of
 from perdure.model.event import Lagged, StoredEvent
 from perdure.model.terminal import Closed, Frame, Printed, Resized, Screen
 
@@ -83,7 +84,7 @@ class Ping(_Asked, frozen=True, kw_only=True, tag="ping"):
 
 Asked = Subscribe | Open | Input | TakeSize | ReleaseSize | Close | Ping
 
-_asked: msgspec.json.Decoder[Asked] = msgspec.json.Decoder(Asked)
+_asked: msgspec.json.Decoder[Asked] = decoder_of(Asked)
 
 
 def read(message: str) -> Asked:

@@ -19,6 +19,7 @@ from perdure.api.caller import Caller, Scope
 from perdure.api.tokens import Grant, Grants, Kind
 from perdure.errors import NotFound, UsageError
 from perdure.host.lock import held_within
+from perdure.model.decoding import decoder_of
 from perdure.model.user import User
 from perdure.store.files import private_directory, write_atomically
 
@@ -145,7 +146,7 @@ def _stamp(path: str) -> tuple[int, int, int] | None:
 def _decoded(path: str) -> Grants | None:
     try:
         with open(path, "rb") as file:
-            return msgspec.json.decode(file.read(), type=Grants)
+            return decoder_of(Grants).decode(file.read())
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         log.warning("%s cannot be read, so that nobody it told of is let in: %s", path, error)
         return None

@@ -22,6 +22,7 @@ from perdure.chats.source import source_dict
 from perdure.chats.whatsapp import NO_ALIASES, Aliases
 from perdure.model.chat import Chat, Turn
 from perdure.model.config import ChatKeysConfig
+from perdure.model.decoding import decoder_of
 from perdure.ports import ChatStore
 from perdure.store.files import locked, private_directory, write_atomically
 
@@ -130,7 +131,7 @@ class Mirror:
     def _notes(self) -> _Notes:
         try:
             with open(self._path(NOTES), "rb") as file:
-                return msgspec.json.decode(file.read(), type=_Notes)
+                return decoder_of(_Notes).decode(file.read())
         except FileNotFoundError:
             if os.path.lexists(self._path(INDEX)):
                 raise errors.Refused(

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from perdure.chats.source import description, source_dict
 from perdure.errors import ChatNotFound
 from perdure.model.chat import Chat, Found, Tokens, Turn
+from perdure.model.decoding import converted
 from perdure.model.secrets import mask_text, redact_data, redact_text
 from perdure.ports import ChatStore
 from perdure.store.search import text_of
@@ -135,7 +136,7 @@ def title_of(chat: Chat) -> str | None:
 
 def turn_row(turn: Turn) -> Turn:
     """Return a turn for scripts."""
-    return msgspec.convert(redact_data(msgspec.to_builtins(turn)), Turn)
+    return converted(redact_data(msgspec.to_builtins(turn)), Turn)
 
 
 def last_turns(store: ChatStore, id: str, count: int, *, hidden: bool, before: int | None = None) -> tuple[Turn, ...]:
@@ -183,9 +184,7 @@ def found_row(store: ChatStore, found: Found, terms: Sequence[Term]) -> FoundRow
     turn = turns[0]
     # Cut out only behind this: of a key that was cut first, nobody could tell that it is one. And by the names of
     # fields first, as `show` does: in the text alone nobody could tell what `password` was the name of.
-    shown = msgspec.convert(
-        redact_data(msgspec.to_builtins({"content": turn.content, "tool_calls": turn.tool_calls})), _Said
-    )
+    shown = converted(redact_data(msgspec.to_builtins({"content": turn.content, "tool_calls": turn.tool_calls})), _Said)
     said = replace(turn, content=shown.content, tool_calls=shown.tool_calls)
     text, marks = snippet(mask_text(text_of(said)[:SEARCHABLE]), terms)
     return FoundRow(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-import msgspec
-
 from perdure.cli._setup import Setup
 from perdure.daemon.call import call
 from perdure.daemon.protocol import AskRuns
+from perdure.model.decoding import converted
 from perdure.model.run import Run
 from perdure.tmux.sockets import canonical
 
@@ -18,7 +17,7 @@ PATIENCE = 30.0
 
 def ask_runs(setup: Setup, args: argparse.Namespace) -> list[Run]:
     """Return the runs, those that are over too; of one socket where the arguments name it. Raises `NoDaemon`."""
-    runs = msgspec.convert(call(setup.state_dir, AskRuns(over=True), PATIENCE), type=list[Run])
+    runs = converted(call(setup.state_dir, AskRuns(over=True), PATIENCE), list[Run])
     return on_socket(runs, args)
 
 

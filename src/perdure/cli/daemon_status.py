@@ -11,6 +11,7 @@ from perdure.cli.render import age, counted, printable
 from perdure.daemon import protocol
 from perdure.daemon.call import call
 from perdure.errors import NoDaemon, PerdureError
+from perdure.model.decoding import converted
 
 #: How long it may take to answer: it may be looking at every server there is.
 _PATIENCE = 5.0
@@ -45,7 +46,7 @@ def daemon_status(state_dir: str) -> DaemonStatus | None:
     """Return what the daemon of a state directory says; None when there is none."""
     try:
         answer = call(state_dir, protocol.AskStatus(), _PATIENCE)
-        return msgspec.convert(answer, type=DaemonStatus, strict=False)
+        return converted(answer, DaemonStatus, strict=False)
     except NoDaemon:
         return None
     except (PerdureError, msgspec.ValidationError) as error:

@@ -17,6 +17,7 @@ from perdure.demo.scene import put_up, scene
 from perdure.errors import PerdureError, UsageError
 from perdure.host.run import Ran
 from perdure.host.waiting import Pace
+from perdure.model.decoding import decoder_of
 
 #: How long it takes on a terminal, for somebody who reads along.
 _READING = 20.0
@@ -132,12 +133,12 @@ class _Show:
 
     def _look(self) -> list[Row]:
         answer = _answer(self._machine.perdure("ls"), "ls")
-        return msgspec.json.decode(answer, type=dict[str, list[Row]])["panes"]
+        return decoder_of(dict[str, list[Row]]).decode(answer)["panes"]
 
     def _save(self) -> None:
         self.say("\n$ perdure save")
         answer = _answer(self._machine.perdure("save"), "save")
-        (saved,) = msgspec.json.decode(answer, type=dict[str, list[_Saved]])["servers"]
+        (saved,) = decoder_of(dict[str, list[_Saved]]).decode(answer)["servers"]
         self._snapshot = saved.snapshot
         self.say(f"  Snapshot {saved.snapshot} is in the store.")
 
@@ -146,7 +147,7 @@ class _Show:
         began = self._pace.elapsed
         answer = _answer(self._machine.perdure("restore"), "restore", failing=True)
         self._took = self._pace.elapsed - began
-        restored = msgspec.json.decode(answer, type=_Restored)
+        restored = decoder_of(_Restored).decode(answer)
         self._summary = restored.summary
         self._lines = compare(before, self._look(), restored.steps)
         self.say(f"\nAfter {self._took:.1f} s:\n")

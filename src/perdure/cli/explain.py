@@ -18,6 +18,7 @@ from perdure.cli.recording import read_recording, write_recording
 from perdure.cli.render import print_json, printable
 from perdure.errors import NotFound, UsageError
 from perdure.host.users import run_as
+from perdure.model.decoding import decoder_of
 from perdure.model.identity import Identity
 from perdure.model.masked import without_keys
 from perdure.model.screen import Screen
@@ -160,7 +161,7 @@ def _claims(setup: Setup, capture: Capture, pane: Pane, owner: User) -> Sequence
     if owner.uid == setup.me.uid:
         return adapter.identify(seen, view)
     raw = run_as(owner, lambda: msgspec.json.encode(list(adapter.identify(seen, view))))
-    return msgspec.json.decode(raw, type=list[Identity])
+    return decoder_of(list[Identity]).decode(raw)
 
 
 def _adapter(identity: Identity | None, known: Roster) -> AgentAdapter | None:

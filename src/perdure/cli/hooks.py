@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 
-import msgspec
 from msgspec import Struct
 
 from perdure.agents import hook_facts
@@ -21,6 +20,7 @@ from perdure.hooks.apply import Change, Place
 from perdure.hooks.merge import State
 from perdure.hooks.status import hook_places, status_of
 from perdure.host.clock import now
+from perdure.model.decoding import converted
 from perdure.model.secrets import HIDDEN, is_secret_name, redact_text
 
 #: Results that leave somebody something to do.
@@ -98,7 +98,7 @@ def _carried_out(where: Place, work: Callable[[Place], list[Change]], done: str)
         changes = work(where)
     except PerdureError as error:
         kind = "refused" if isinstance(error, Refused) else "failed"
-        changed = msgspec.convert(error.data.get("changed", ()), tuple[str, ...])
+        changed = converted(error.data.get("changed", ()), tuple[str, ...])
         return Result(agent=where.agent, result=kind, files=changed, message=error.message)
     files = apply.changed_in(changes)
     if lefts := apply.lefts_of(changes):

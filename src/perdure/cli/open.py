@@ -7,14 +7,13 @@ import os
 import sys
 from urllib.parse import urlsplit
 
-import msgspec
-
 from perdure.cli._setup import Setup, with_setup
 from perdure.cli.ask import PATIENCE
 from perdure.cli.render import print_json
 from perdure.daemon.call import call
 from perdure.daemon.protocol import AskLogin
 from perdure.host.browser import open_in_browser, opener
+from perdure.model.decoding import converted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
     answer = call(setup.state_dir, AskLogin(user=args.user), PATIENCE)
-    url = msgspec.convert(answer, type=dict[str, str])["url"]
+    url = converted(answer, dict[str, str])["url"]
     if args.json:
         print_json({"url": url})
         return 0

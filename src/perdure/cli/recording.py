@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from perdure.errors import NotFound, PerdureError, UsageError
+from perdure.model.decoding import decoder_of
 from perdure.model.masked import without_keys
 from perdure.model.secrets import redact_text
 from perdure.snapshots.explain import Verdict
@@ -68,7 +69,7 @@ def _read(path: str, *, handed_over: bool = False) -> bytes:
 
 def _read_label(path: str) -> _Label:
     try:
-        return msgspec.json.decode(_read(path), type=_Label)
+        return decoder_of(_Label).decode(_read(path))
     except (OSError, ValueError):
         return _Label()  # a file of that name that is something else is none of ours
 

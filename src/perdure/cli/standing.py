@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-import msgspec
 from msgspec import structs
 
 from perdure.agents import agent_of, roster
@@ -19,6 +18,7 @@ from perdure.live.advance import advance
 from perdure.live.because import because
 from perdure.live.standing import Standing, standing_of
 from perdure.live.weigh import Track
+from perdure.model.decoding import converted
 from perdure.model.observation import Observation
 from perdure.model.run import Health, Place, Program, Run, Status
 from perdure.model.snapshot import Capture, Miss, Missed
@@ -42,7 +42,7 @@ def standings(
     """
     try:
         answer = call(setup.state_dir, protocol.AskRuns(), _PATIENCE)
-        runs = msgspec.convert(answer, type=list[Run], strict=False)
+        runs = converted(answer, list[Run], strict=False)
     except NoDaemon:
         return _seen_now(setup, captures, at), []
     except PerdureError as error:

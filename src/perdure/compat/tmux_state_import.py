@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated
 
-from msgspec import Meta, Struct, ValidationError, convert
+from msgspec import Meta, Struct, ValidationError
 
 from perdure.compat.imported import broken, imported_process
 from perdure.compat.json_lines import Path, line_of, path_of
 from perdure.compat.tmux_state import HERMES
 from perdure.errors import ImportFailed
+from perdure.model.decoding import converted
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.secrets import redact_text
 from perdure.model.server import Server
@@ -123,7 +124,7 @@ def _parsed(raw: bytes) -> tuple[str, _Manifest]:
     if version != 1 or version is True:
         raise _fault(text, ["version"], "this is not a version 1 manifest")
     try:
-        return text, convert(value, _Manifest)
+        return text, converted(value, _Manifest)
     except ValidationError as error:
         what, _, path = str(error).partition(" - at `")
         where = path.removesuffix("`")

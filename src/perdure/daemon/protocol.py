@@ -18,6 +18,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from perdure.errors import PerdureError, UsageError
+from perdure.model.decoding import decoder_of
 from perdure.model.event import EventKind, Lagged, StoredEvent
 from perdure.model.text import as_text
 
@@ -93,6 +94,12 @@ class Detach(Request, frozen=True, kw_only=True, tag="detach"):
     run: str
 
 
+class Follow(Request, frozen=True, kw_only=True, tag="follow"):
+    """Follow a run again that was let go of. The answer is the `Run`; the error is `RunNotFound` when its pane is gone."""
+
+    run: str
+
+
 class Save(Request, frozen=True, kw_only=True, tag="save"):
     """Save every server now."""
 
@@ -107,7 +114,9 @@ class Reload(Request, frozen=True, kw_only=True, tag="reload"):
     """Read the configuration again."""
 
 
-AnyRequest = AskStatus | AskRuns | AskRun | Wait | MarkSeen | MarkTold | Detach | Events | Save | AskLogin | Reload
+AnyRequest = (
+    AskStatus | AskRuns | AskRun | Wait | MarkSeen | MarkTold | Detach | Follow | Events | Save | AskLogin | Reload
+)
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -165,7 +174,7 @@ def decode_request(raw: bytes) -> AnyRequest:
 def id_of(raw: bytes) -> int | None:
     """Return the id of a request that may be none."""
     try:
-        return msgspec.json.decode(raw, type=_Numbered).id
+        return decoder_of(_Numbered).decode(raw).id
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
@@ -198,8 +207,8 @@ class _Numbered(Struct):
     id: int = 0
 
 
-_requests: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
-_lines = msgspec.json.Decoder(Line)
+_requests: msgspec.json.Decoder[AnyRequest] = decoder_of(AnyRequest)
+_lines = decoder_of(Line)
 
 
 def _code(kind: type[PerdureError]) -> str:

@@ -15,6 +15,7 @@ from perdure.host.config_thoughts import mistakes_in_thoughts
 from perdure.host.config_words import sentence, shown
 from perdure.model.agent import AgentSpec
 from perdure.model.config import ApiConfig, Config, RestoreConfig
+from perdure.model.decoding import converted
 
 _Kind = TypeVar("_Kind")
 _CENTURY = 36525
@@ -51,7 +52,7 @@ def parse_config(raw: bytes, path: str) -> Config:
         agents = _read_agents(document.pop("agents", {}), path)
         chats = _right(read_chats(document.pop("chats", {})), path)
         jobs = _right(read_jobs(document.pop("jobs", {})), path)
-        return msgspec.structs.replace(msgspec.convert(document, Config), agents=agents, chats=chats, jobs=jobs)
+        return msgspec.structs.replace(converted(document, Config), agents=agents, chats=chats, jobs=jobs)
     except UnicodeDecodeError as error:
         raise ConfigError(f"The configuration {path} is not UTF-8 (byte {error.start}).") from error
     except tomllib.TOMLDecodeError as error:
@@ -75,7 +76,7 @@ def _read_agents(tables: object, path: str) -> dict[str, AgentSpec]:
     agents, wrong = {}, []
     for name, table in tables.items():
         try:
-            agents[name] = msgspec.convert(table, AgentSpec)
+            agents[name] = converted(table, AgentSpec)
         except msgspec.ValidationError as error:
             wrong.append(f"[agents.{shown(name)}]: {sentence(str(error))}")
         else:

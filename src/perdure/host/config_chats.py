@@ -9,6 +9,7 @@ import msgspec
 from perdure.host.config_words import sentence, shown
 from perdure.model.chat import KeyRules, ResetMode, ResetPolicy
 from perdure.model.config import ChatKeysConfig, ChatsConfig
+from perdure.model.decoding import converted
 
 _Kind = TypeVar("_Kind", ResetPolicy, ChatKeysConfig, ChatsConfig)
 #: Fields that hold one of a few words: another is left standing, to be judged with everything else.
@@ -51,7 +52,7 @@ def _read(where: str, table: object, kind: type[_Kind], wrong: list[str]) -> _Ki
         if name in kind.__struct_fields__ and isinstance(fields.get(name), str) and fields[name] not in tuple(words)
     }
     try:
-        return msgspec.structs.replace(msgspec.convert(fields if isinstance(table, dict) else table, kind), **odd)
+        return msgspec.structs.replace(converted(fields if isinstance(table, dict) else table, kind), **odd)
     except msgspec.ValidationError as error:
         wrong.append(f"[{where}]: {sentence(str(error))}")
         return kind()

@@ -10,6 +10,7 @@ import msgspec
 from perdure.host.config_words import sentence, shown
 from perdure.model.backend_check import mistakes_in_backend
 from perdure.model.config import BackendConfig, JobsConfig
+from perdure.model.decoding import converted
 
 _PATTERN = re.compile(r"[A-Za-z_*][A-Za-z0-9_*]*", re.ASCII)
 _CENTURY = 36525 * 86400
@@ -38,12 +39,12 @@ def read_jobs(table: object) -> tuple[JobsConfig, list[str]]:
         if name == "backends":
             continue
         try:
-            msgspec.convert({name: value}, JobsConfig)
+            converted({name: value}, JobsConfig)
         except msgspec.ValidationError as error:
             wrong.append(f"[jobs]: {sentence(str(error))}")
         else:
             fields[name] = value
-    jobs = msgspec.structs.replace(msgspec.convert(fields, JobsConfig), backends=backends)
+    jobs = msgspec.structs.replace(converted(fields, JobsConfig), backends=backends)
     return jobs, wrong + [f"jobs.{each}" for each in mistakes_in_jobs(jobs)]
 
 
@@ -55,7 +56,7 @@ def _backends(tables: object, wrong: list[str]) -> dict[str, BackendConfig]:
     for name, table in tables.items():
         where = f"[jobs.backends.{shown(name)}]"
         try:
-            backend = msgspec.convert(table, BackendConfig)
+            backend = converted(table, BackendConfig)
         except msgspec.ValidationError as error:
             wrong.append(f"{where}: {sentence(str(error))}")
         else:

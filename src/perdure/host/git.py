@@ -16,6 +16,7 @@ import msgspec
 from perdure.errors import PerdureError
 from perdure.host.run import run
 from perdure.host.users import run_as, user_by_uid
+from perdure.model.decoding import decoder_of
 from perdure.model.git import GitFacts
 from perdure.model.text import decode, encode
 
@@ -56,9 +57,10 @@ def facts(directory: str, now: datetime) -> GitFacts | None:
         return None
     try:
         answer = run_as(user, lambda: msgspec.json.encode(_facts(directory, now)))
-        return msgspec.json.decode(answer, type=GitFacts | None)
+        facts: GitFacts | None = decoder_of(GitFacts | None).decode(answer)
     except (PerdureError, msgspec.DecodeError):
         return None
+    return facts
 
 
 def _facts(directory: str, now: datetime) -> GitFacts | None:

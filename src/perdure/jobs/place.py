@@ -31,6 +31,7 @@ from perdure.host.directories import make_private
 from perdure.host.kernel import read_told
 from perdure.host.processes import is_alive
 from perdure.jobs import kin, orders
+from perdure.model.decoding import decoder_of
 from perdure.model.job import JobProcess, JobStatus, Terminal
 from perdure.model.text import decode, encode
 
@@ -382,6 +383,6 @@ def _umask() -> int:
 def _decoded(raw: bytes, kind: type[T]) -> T | None:
     """What was written down; None for nothing, and for what a machine that stopped left half written."""
     try:
-        return msgspec.json.decode(raw, type=kind) if raw.strip() else None
+        return decoder_of(kind).decode(raw) if raw.strip() else None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None

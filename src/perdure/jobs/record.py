@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import msgspec
 
+from perdure.model.decoding import decoder_of
 from perdure.model.job import Job
 
 _NAME = "job.json"
@@ -27,7 +28,7 @@ def read_record(directory: str) -> Job | None:
     """Return the job a directory is of, None when that cannot be told."""
     try:
         with open(os.path.join(directory, _NAME), "rb") as file:
-            job = msgspec.json.decode(file.read(), type=Job)
+            job = decoder_of(Job).decode(file.read())
     except (OSError, msgspec.MsgspecError, UnicodeError, ValueError):
         return None
     return job if job.id == os.path.basename(directory) else None

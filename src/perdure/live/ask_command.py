@@ -23,6 +23,7 @@ from perdure.live.cadence import Backoff
 from perdure.live.delivery import accepts
 from perdure.live.question import Answer, Question, answer_line
 from perdure.model.config import ThoughtsConfig
+from perdure.model.decoding import decoder_of
 from perdure.model.thought import Delivery, ThoughtSource
 
 _PATIENCE = 30.0
@@ -180,7 +181,7 @@ class CommandVoice:
         return tuple(_updates(reply))
 
     def _heard(self, dialogue: Dialogue) -> _Reply:
-        return msgspec.json.decode(dialogue.hear(self._patience), type=_Reply)
+        return decoder_of(_Reply).decode(dialogue.hear(self._patience))
 
     def _started(self) -> Dialogue:
         with self._lock:
@@ -201,7 +202,7 @@ def _updates(reply: _Reply) -> list[tuple[Update, Delivery]]:
     found: list[tuple[Update, Delivery]] = []
     for raw in reply.updates:
         try:
-            update = msgspec.json.decode(raw, type=Update)
+            update = decoder_of(Update).decode(raw)
         except msgspec.DecodeError:
             continue
         stream = update.stream_instance_id or reply.stream_instance_id

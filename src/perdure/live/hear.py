@@ -17,6 +17,7 @@ from perdure.host.users import run_as, user_by_uid
 from perdure.live.story import Story, Work, story_of
 from perdure.live.tail import TailView
 from perdure.live.theme import theme_of
+from perdure.model.decoding import decoder_of
 from perdure.model.git import GitFacts
 from perdure.model.identity import Identity
 from perdure.model.run import Run
@@ -135,7 +136,7 @@ class Ears:
         if user is None:
             return None
         try:
-            found: T | None = msgspec.json.decode(run_as(user, lambda: msgspec.json.encode(work())), type=kind | None)
+            found: T | None = decoder_of(kind | None).decode(run_as(user, lambda: msgspec.json.encode(work())))
         except (PerdureError, msgspec.DecodeError):
             return None
         return found

@@ -10,6 +10,7 @@ from perdure.agents import Roster, agent_of
 from perdure.host.directories import nearest
 from perdure.host.processes import ProcessTable
 from perdure.host.users import run_as
+from perdure.model.decoding import decoder_of
 from perdure.model.identity import Identity
 from perdure.model.plan import Restore
 from perdure.model.process import Process
@@ -52,7 +53,7 @@ def living(
         others = theirs.union(taken)
         return msgspec.json.encode(_as_user(snapshot, captures, processes, known, view, user, others, settled))
 
-    found = msgspec.json.decode(look() if user.uid == me.uid else run_as(user, look), type=_Found)
+    found = decoder_of(_Found).decode(look() if user.uid == me.uid else run_as(user, look))
     so_far = Living(
         topology=capture.topology if capture else None,
         held={**held_outside(found.outside), **held},
@@ -118,9 +119,7 @@ def held_now(
     def look() -> bytes:
         return msgspec.json.encode(list(_outside(snapshot, captures, table, known, view)))
 
-    found = msgspec.json.decode(
-        look() if user.uid == me.uid else run_as(user, look), type=list[tuple[Process, Identity]]
-    )
+    found = decoder_of(list[tuple[Process, Identity]]).decode(look() if user.uid == me.uid else run_as(user, look))
     holders: dict[Conversation, tuple[Holder, ...]] = {}
     for held in (held_outside(found), held_in_panes(captures, snapshot.server)):
         for key, holder in held.items():

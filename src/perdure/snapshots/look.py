@@ -14,6 +14,7 @@ from perdure.errors import PerdureError
 from perdure.host.processes import Entry, ProcessTable, is_alive, read_processes
 from perdure.host.users import run_as, user_by_uid
 from perdure.model.config import Config
+from perdure.model.decoding import decoder_of
 from perdure.model.digest import digest_of
 from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture, Miss, Missed, Snapshot
@@ -207,7 +208,7 @@ def _identify_as(uid: int, captures: Sequence[Capture], around: Surroundings) ->
             identify(captures, view, lambda server: before.get(server.key), lambda: held, known)
         ),
     )
-    return msgspec.json.decode(answer, type=list[Capture])
+    return decoder_of(list[Capture]).decode(answer)
 
 
 def _still_there(looked: Looked | Missed, before: Entry | None) -> Looked | Missed:

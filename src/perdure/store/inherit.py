@@ -9,6 +9,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
+from perdure.model.decoding import decoder_of
 from perdure.model.server import ServerProcess
 from perdure.model.snapshot import Capture
 from perdure.model.topology import Topology
@@ -48,10 +49,10 @@ def known_scrollback(row: Row | None, topology: Topology) -> Mapping[str, Known]
         return {}
     *_, details, body = row
     with suppress(ValueError, msgspec.MsgspecError):
-        before = msgspec.json.decode(unpacked(body), type=_Topology)
+        before = decoder_of(_Topology).decode(unpacked(body))
         if before.process == topology.process:
             same = {(pane.id, pane.pid) for pane in before.panes} & {(pane.id, pane.pid) for pane in topology.panes}
-            panes = msgspec.json.decode(unpacked(details), type=_Details).panes
+            panes = decoder_of(_Details).decode(unpacked(details)).panes
             known = ((id, panes[id]) for id, _ in same if id in panes)
             return {id: (pane.scrollback, pane.scrollback_at) for id, pane in known if pane.scrollback}
     return {}

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from perdure import errors
+from perdure.model.decoding import decoder_of
 from perdure.model.digest import digest_of
 from perdure.model.server import Server
 from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot
@@ -88,8 +89,8 @@ class Shelf:
         try:
             with open(path, "rb") as file:
                 raw = file.read()
-            _refuse_newer(msgspec.json.decode(raw, type=_Head).version)
-            return msgspec.json.decode(raw, type=Manifest)
+            _refuse_newer(decoder_of(_Head).decode(raw).version)
+            return decoder_of(Manifest).decode(raw)
         except (OSError, msgspec.MsgspecError, UnicodeError):
             return None
 
@@ -290,7 +291,7 @@ def _packer(scrollback: Mapping[str, bytes]) -> scrollback_file.PackedTexts:
 def _head(path: str) -> tuple[str, datetime] | None:
     try:
         with open(path, "rb") as file:
-            head = msgspec.json.decode(file.read(), type=_Head)
+            head = decoder_of(_Head).decode(file.read())
     except (OSError, msgspec.MsgspecError, UnicodeError):
         return None
     _refuse_newer(head.version)

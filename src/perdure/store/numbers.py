@@ -14,6 +14,7 @@ import os
 
 import msgspec
 
+from perdure.model.decoding import decoder_of
 from perdure.store.driver import Driver
 from perdure.store.files import cannot, write_atomically
 from perdure.store.queries import queries
@@ -103,7 +104,7 @@ def _read(path: str) -> dict[str, int]:
     """Return what the copy says; nothing when there is none, or none that can be read: the next number writes it."""
     try:
         with open(path, "rb") as file:
-            found = msgspec.json.decode(file.read(), type=dict[str, int])
+            found = decoder_of(dict[str, int]).decode(file.read())
     except (OSError, msgspec.MsgspecError, UnicodeError):
         return {}
     return {name: number for name, number in found.items() if name in _AHEAD and is_number(number)}

@@ -9,6 +9,7 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
+from perdure.model.decoding import decoder_of
 from perdure.store.files import sync_directory, write_atomically
 from perdure.store.rows import unpacked
 
@@ -51,7 +52,7 @@ def read(path: str, wanted: set[str]) -> dict[str, bytes]:
     for digest, line in _lines(path):
         if digest in wanted:
             with suppress(msgspec.MsgspecError, ValueError):
-                found[digest] = unpacked(msgspec.json.decode(line, type=_Line).data)
+                found[digest] = unpacked(decoder_of(_Line).decode(line).data)
     return found
 
 
@@ -69,6 +70,6 @@ def _lines(path: str) -> Iterator[tuple[str, bytes]]:
         with open(path, "rb") as file:
             for line in file:
                 with suppress(msgspec.MsgspecError, UnicodeError):
-                    yield msgspec.json.decode(line, type=_Name).digest, line.rstrip(b"\n")
+                    yield decoder_of(_Name).decode(line).digest, line.rstrip(b"\n")
     except FileNotFoundError:
         return
