@@ -11,7 +11,7 @@ from perdure import errors
 from perdure.chats import titles
 from perdure.chats.ownership import Ownership
 from perdure.model.chat import Chat, Source
-from perdure.model.chat_owner import owner_of
+from perdure.model.chat_owner import owners_of
 from perdure.model.text import is_storable
 from perdure.ports import ChatStore
 
@@ -67,7 +67,8 @@ def _candidates(chats: Ownership, source: Source, wanted: str) -> Iterator[Chat]
     selves = chats.selves(source)
     for shared in (True, False):
         # What they are known as for good comes last, and wins.
-        for owner in dict.fromkeys(owner_of(each, shared=shared) for each in reversed(selves)):
+        owners = [owner for each in selves for owner in owners_of(each, shared=shared)]
+        for owner in dict.fromkeys(reversed(owners)):
             for chat in chats.store.chats_titled(owner, wanted):
                 if chats.owns(source, chat):
                     yield chat

@@ -53,7 +53,7 @@ class Ownership:
         """Return whether a chat is theirs: proved by everything their message says, and by nothing that is missing."""
         if isinstance(asker, Asker):
             return True
-        reach = reach_of(chat.source, shared=chat.shared)
+        reach = reach_of(chat)
         # What the message says is enough, as a rule; the rest may have to be looked up.
         return reach is not None and (reach in reaches_of(asker) or reach in self._reaches(asker))
 

@@ -78,6 +78,8 @@ def _is_another_person(there: Source, source: Source, aliases: Aliases) -> bool:
     if source.chat_type != DM:
         return False
     one, other = _people_of(there), _people_of(source)
+    if source.platform != WHATSAPP and _have_other_lasting_ids(there, source):
+        return True
     if source.platform == WHATSAPP:
         one, other = ({id for each in ids for id in aliases.every(each)} for ids in (one, other))
     return one.isdisjoint(other)
@@ -85,20 +87,20 @@ def _is_another_person(there: Source, source: Source, aliases: Aliases) -> bool:
 
 def _is_surely_ours(there: Source, source: Source) -> bool:
     is_same_scope = not source.scope_id or source.platform not in PLATFORMS or there.scope_id == source.scope_id
-    return is_same_scope and (source.chat_type != DM or not _people_of(there).isdisjoint(_people_of(source)))
+    return is_same_scope and (
+        source.chat_type != DM
+        or not (_people_of(there).isdisjoint(_people_of(source)) or _have_other_lasting_ids(there, source))
+    )
+
+
+def _have_other_lasting_ids(one: Source, other: Source) -> bool:
+    """Whether both say by which id their person is known for good, and it is not the same: a number may be another's by now."""
+    return bool(one.user_id_alt and other.user_id_alt and one.user_id_alt != other.user_id_alt)
 
 
 def is_elsewhere(one: Source, other: Source) -> bool:
     """Whether both say in which scope they are, and it is not the same."""
     return bool(one.scope_id and other.scope_id and one.scope_id != other.scope_id)
-
-
-def scope_of(store: ChatStore, source: Source, key: str) -> str | None:
-    """Return the scope a message came from; where it is not told, that of the conversation it belongs to."""
-    if source.scope_id or source.platform not in PLATFORMS:
-        return source.scope_id
-    there = store.open_chat(key) or store.last_closed(key)
-    return None if there is None else there.source.scope_id
 
 
 def canonical(source: Source, aliases: Aliases) -> Source:
@@ -110,18 +112,38 @@ def canonical(source: Source, aliases: Aliases) -> Source:
     return source if known_as == person else replace(source, user_id_alt=known_as)
 
 
-def selves_of(source: Source, aliases: Aliases) -> tuple[Source, ...]:
+def selves_of(source: Source, aliases: Aliases, there: Source | None = None) -> tuple[Source, ...]:
     """Return a source as its person and its place may have been told before: all of them are the same.
 
     A LID that nobody has matched is only itself. A place on a known platform is the same one where its scope was not told.
+    Whatever a message does not tell of its scope, or of the lasting id of who wrote it, is as its conversation has it
+    (`there`).
     """
-    scopes = {source.scope_id, source.scope_id if source.platform not in PLATFORMS else None}
-    chats: tuple[str, ...] = (source.chat_id,)
-    people: tuple[str | None, ...] = (participant_of(source),)
-    if source.platform == WHATSAPP:
-        chats = aliases.every(source.chat_id) if source.chat_type == "dm" and source.chat_id else chats
-        people = aliases.every(people[0]) if people[0] is not None else people
-    return tuple(
-        replace(source, scope_id=scope, chat_id=chat, user_id=person, user_id_alt=None)
-        for scope, chat, person in product(sorted(scopes, key=lambda scope: scope or "", reverse=True), chats, people)
+    is_known = source.platform in PLATFORMS
+    if is_known and not source.scope_id and there is not None:
+        source = replace(source, scope_id=there.scope_id)
+    scopes = sorted(
+        {source.scope_id, None if is_known else source.scope_id}, key=lambda scope: scope or "", reverse=True
     )
+    selves = _people(source, aliases)
+    if there is not None and _is_known_as(there, source, aliases):
+        place = source.chat_id or there.chat_id
+        selves += (replace(source, chat_id=place, user_id=there.user_id_alt),)
+    return tuple(replace(each, scope_id=scope) for scope, each in product(scopes, selves))
+
+
+def _is_known_as(there: Source, source: Source, aliases: Aliases) -> bool:
+    """Whether the conversation tells the lasting id of who wrote, and the message does not."""
+    is_needed = source.chat_type == DM and is_told(source) and not source.user_id_alt
+    return is_needed and bool(there.user_id_alt) and not is_anothers(there, source, aliases)
+
+
+def _people(source: Source, aliases: Aliases) -> tuple[Source, ...]:
+    """A source with every id of its person, the lasting one first, and of its chat where that is a person's."""
+    person = participant_of(source)
+    if source.platform != WHATSAPP:
+        return (source,)
+    chats = aliases.every(source.chat_id) if source.chat_type == DM and source.chat_id else (source.chat_id,)
+    people = () if person is None else aliases.every(person)
+    flat = (replace(source, user_id=each, user_id_alt=None) for each in people)
+    return tuple(replace(each, chat_id=chat) for each, chat in product((*flat, source), chats))

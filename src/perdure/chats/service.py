@@ -18,7 +18,7 @@ from perdure.chats.naming import meant, new_id, tip_of
 from perdure.chats.ownership import Asker, Ownership
 from perdure.chats.reset import AHEAD, JobCheck, policy_for, stale, zone_of
 from perdure.chats.saying import MOST, checked, whole
-from perdure.chats.selves import canonical, is_anothers, is_told, key_within, scope_of, selves_of
+from perdure.chats.selves import canonical, is_anothers, is_told, key_within, selves_of
 from perdure.chats.source import admit_platforms, known_platform
 from perdure.chats.whatsapp import NO_ALIASES, Aliases
 from perdure.model.chat import BY_ITSELF, Chat, CloseReason, Kinship, ResetMode, Source, Tokens, Transcript, Turn
@@ -63,10 +63,12 @@ class Chats(Ownership):
 
     def selves(self, source: Source) -> tuple[Source, ...]:
         """Return everything by which whoever wrote is known, the first being what they are known as for good."""
+        there = None
         with suppress(errors.UsageError):
             # Whoever cannot be told a conversation has no scope of one either.
-            source = replace(source, scope_id=scope_of(self.store, source, self.key(source)))
-        return selves_of(source, self._aliases)
+            key = self.key(source)
+            there = self.store.open_chat(key) or self.store.last_closed(key)
+        return selves_of(source, self._aliases, None if there is None else there.source)
 
     def peek(self, source: Source) -> Chat | None:
         """Return the open chat of a conversation as it stands, for whoever only looks: it is neither used nor reset."""

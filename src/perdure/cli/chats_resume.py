@@ -90,8 +90,8 @@ def _owner(chat: Chat) -> str:
 
 
 def _is_same_place(one: Chat, other: Chat) -> bool:
-    reach = reach_of(one.source, shared=one.shared)
-    return reach is not None and reach == reach_of(other.source, shared=other.shared)
+    reach = reach_of(one)
+    return reach is not None and reach == reach_of(other)
 
 
 def _sentence(chat: Chat, now_open: Chat, closed: str | None, *, is_open: bool) -> str:

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import json
 
-from perdure.model.chat import LOCAL, Source
+from msgspec.structs import replace
+
+from perdure.model.chat import LOCAL, Chat, Source
+from perdure.model.chat_import import NOWHERE
 from perdure.model.whatsapp_id import plain_id
 
 #: Where one id has many forms.
 WHATSAPP = "whatsapp"
 _DEFAULT_PROFILE = "default"
+_DM = "dm"
 
 
 def participant_of(source: Source) -> str | None:
@@ -29,22 +33,38 @@ def place_of(source: Source) -> str | None:
     return _place(source)
 
 
-def reach_of(source: Source, *, shared: bool) -> str | None:
+def reach_of(chat: Chat) -> str | None:
     """Return what a chat is reached by: its place when it is everybody's there, else its place and its person.
 
-    None when one of them is not known: then nobody reaches it but whoever runs the store.
+    None when one of them is not known: then nobody reaches it but whoever runs the store. Direct messages of which nobody
+    has said who wrote them are theirs whose id the chat has, if anybody's.
     """
-    place = place_of(source)
-    if place is None or shared:
-        return place
+    source = chat.source
+    if chat.shared:
+        return place_of(source)
+    if chat.key.startswith(NOWHERE):
+        return None
     person = participant_of(source)
-    return None if person is None else _text(place, person)
+    if person is not None:
+        return _reach(source, person, alone=not source.user_id_alt)
+    return _reach(source, source.chat_id, alone=True) if source.chat_type == _DM and source.chat_id else None
 
 
 def reaches_of(source: Source) -> tuple[str, ...]:
-    """Return everything by which whoever wrote from there reaches chats; () for nothing."""
-    found = (reach_of(source, shared=True), reach_of(source, shared=False))
-    return tuple(each for each in found if each is not None)
+    """Return everything by which whoever wrote from there reaches chats; () for nothing.
+
+    That is by the lasting id (`user_id_alt`, or the only one that was told), and where only one id was told of whoever
+    began a chat, by either. What was begun by somebody with another lasting id is reached by nothing.
+    """
+    person = participant_of(source)
+    found = [place_of(source)]
+    if person is not None:
+        found += [_reach(source, person, alone=alone) for alone in (False, True)]
+        if source.user_id_alt and source.user_id:
+            # Held with them under either id, where the chat has none.
+            places = (source, replace(source, chat_id=source.chat_id or person))
+            found += [_reach(each, source.user_id, alone=True) for each in places]
+    return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
 def owner_of(source: Source, *, shared: bool = False) -> str:
@@ -53,6 +73,22 @@ def owner_of(source: Source, *, shared: bool = False) -> str:
     if person is None:
         return _place(source)
     return _text(source.platform, _profile(source), person)
+
+
+def owners_of(source: Source, *, shared: bool) -> tuple[str, ...]:
+    """Return in whose names titles may be that whoever wrote has given, the one of today first."""
+    told = (source, replace(source, user_id_alt=None)) if source.user_id else (source,)
+    return tuple(dict.fromkeys(owner_of(each, shared=shared) for each in told))
+
+
+def _reach(source: Source, person: str, *, alone: bool) -> str | None:
+    """A place and a person in it; `alone` when that was the only id that was told of them."""
+    person = plain_id(person) if source.platform == WHATSAPP else person
+    if not source.chat_id and source.chat_type == _DM:
+        # As in its key: it is held with whoever writes.
+        source = replace(source, chat_id=person)
+    place = place_of(source)
+    return None if place is None else _text(place, person, *(["alone"] if alone else []))
 
 
 def _place(source: Source) -> str:

@@ -124,7 +124,7 @@ def chat_columns(chat: Chat) -> dict[str, Value]:
     return {
         "id": chat.id,
         "key": chat.key,
-        "reach": reach_of(source, shared=chat.shared),
+        "reach": reach_of(chat),
         "owner": owner_of(source, shared=chat.shared),
         "platform": plain(source.platform),
         "participant": None if person is None else plain(person),

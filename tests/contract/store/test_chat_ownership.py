@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import count
 
 import pytest
@@ -339,3 +340,142 @@ def test_by_the_earlier_rules_direct_messages_are_one_conversation_as_ever(make:
     chats = make(keys=ChatKeysConfig(rules=KeyRules.PER_PLATFORM))
     first, second = (Source(platform="telegram", chat_id=name, user_id=name) for name in ("a", "b"))
     assert chats.open(first).id == chats.open(second).id
+
+
+# --- another id of the same person
+
+
+def _everything_of(chats: Chats, source: Source, title: str) -> set[str]:
+    """By which verbs whoever asks gets to a chat with that title, in which "tiles" was said."""
+    found = {
+        "list": [chat.id for chat in chats.list(source) if chat.title == title],
+        "search": [each.chat for each in chats.search(source, "tiles")],
+    }
+    with suppress(errors.ChatNotFound, errors.Refused):
+        found["find"] = [chats.find(source, title).id]
+    return {name for name, ids in found.items() if ids}
+
+
+ALL = {"list", "search", "find"}
+
+
+@pytest.mark.parametrize("chat_type", ["dm", "group"])
+def test_whoever_tells_another_id_later_keeps_what_they_said_before(make: Make, chat_type: str) -> None:
+    chats = make()
+    before = Source(platform="signal", chat_id="+49", chat_type=chat_type, user_id="+49")
+    after = replace(before, user_id_alt="uuid")
+    begun = chats.open(before)
+    chats.append(begun.id, a_turn("tiles"))
+    chats.set_title(before, begun.id, "Roof")
+    if chat_type == "dm":
+        assert chats.open(after).id == begun.id
+    chats.reset(after)
+    assert _everything_of(chats, after, "Roof") == ALL
+    chats.set_title(after, begun.id, "Roof again")
+    assert chats.get(after, begun.id).title == "Roof again"
+    # The same number with another lasting id is only known to be told the same number; another number is nobody.
+    assert _everything_of(chats, replace(before, user_id="+50", user_id_alt="other"), "Roof again") == set()
+    assert chats.resume(after, "Roof again").id == begun.id
+
+
+def test_one_who_tells_less_than_before_is_known_by_the_conversation(make: Make) -> None:
+    chats = make()
+    before = Source(platform="signal", chat_id="+49", user_id="+49", user_id_alt="uuid")
+    less = replace(before, user_id_alt=None)
+    begun = chats.open(before)
+    chats.append(begun.id, a_turn("tiles"))
+    chats.set_title(before, begun.id, "Roof")
+    chats.reset(before)
+    assert _everything_of(chats, less, "Roof") == ALL
+    assert chats.get(less, begun.id).id == begun.id
+
+
+def test_a_number_that_somebody_else_has_now_opens_nothing_of_whoever_had_it(make: Make) -> None:
+    chats = make()
+    first = Source(platform="signal", chat_id="+49", user_id="+49", user_id_alt="uuid-1")
+    second = replace(first, user_id_alt="uuid-2")
+    begun = chats.open(first)
+    chats.append(begun.id, a_turn("tiles"))
+    chats.set_title(first, begun.id, "Roof")
+    got = chats.open(second)
+    assert got.id != begun.id
+    assert got.follows is None
+    assert _everything_of(chats, second, "Roof") == set()
+    with pytest.raises(errors.Refused):
+        chats.get(second, begun.id)
+    assert chats.open(first).id == begun.id
+    assert chats.open(second).id == got.id
+
+
+def test_direct_messages_by_their_sender_alone_are_the_senders(make: Make) -> None:
+    chats = make()
+    sender = Source(platform="sms", chat_id="", user_id="555")
+    begun = chats.open(sender)
+    chats.append(begun.id, a_turn("tiles"))
+    chats.auto_title(begun.id, "Roof")
+    chats.reset(sender)
+    for same in (sender, replace(sender, chat_id="555")):
+        assert _everything_of(chats, same, "Roof") == ALL
+        assert chats.resume(same, "Roof").id == begun.id
+        chats.reset(sender)
+    for other in (
+        replace(sender, user_id="556"),
+        replace(sender, user_id="556", chat_id="555"),
+        replace(sender, user_id="556", chat_type="group", chat_id="555"),
+        replace(sender, user_id=None, chat_id="555"),
+        replace(sender, platform="signal"),
+    ):
+        assert _everything_of(chats, other, "Roof") == set()
+
+
+@pytest.mark.parametrize("platform", ["telegram", "slack"])
+def test_what_was_said_before_it_was_told_who_writes_is_theirs_whose_id_the_chat_has(make: Make, platform: str) -> None:
+    chats = make()
+    untold = Source(platform=platform, chat_id="777")
+    begun = chats.open(untold)
+    chats.append(begun.id, a_turn("tiles"))
+    chats.auto_title(begun.id, "Roof")
+    chats.reset(untold)
+    assert _everything_of(chats, untold, "Roof") == set()
+    assert _everything_of(chats, replace(untold, user_id="778"), "Roof") == set()
+    assert _everything_of(chats, replace(untold, chat_id="778", user_id="777"), "Roof") == set()
+    told = replace(untold, user_id="777")
+    assert _everything_of(chats, told, "Roof") == ALL
+    assert chats.resume(told, "Roof").id == begun.id
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.builds(
+            Source,
+            platform=st.sampled_from(["signal", "irc"]),
+            chat_id=st.sampled_from(["", "C", "A"]),
+            chat_type=st.sampled_from(["dm", "group"]),
+            user_id=st.sampled_from(["A", "B"]),
+            user_id_alt=st.sampled_from([None, "X", "Y", "A"]),
+            thread_id=st.sampled_from([None, "5"]),
+        ),
+        max_size=8,
+    )
+)
+def test_whatever_is_opened_is_theirs_who_opened_it_and_nobodys_who_shares_no_id(
+    make: Make, messages: list[Source]
+) -> None:
+    register_platform("irc")
+    chats = make()
+    run = str(next(EXAMPLES))
+    for source in messages:
+        source = replace(source, profile=run)
+        try:
+            chat = chats.open(source)
+        except errors.UsageError:
+            continue
+        assert chats.get(source, chat.id).id == chat.id
+        assert chat.id in {each.id for each in chats.list(source)}
+        # Whoever does not tell their lasting id is who their conversation is with.
+        lasting = source.user_id_alt or chat.source.user_id_alt
+        for seen in chats.list(source):
+            theirs, ours = ({each.user_id, each.user_id_alt} - {None} for each in (seen.source, source))
+            assert seen.shared or theirs & (ours | {lasting})
+            assert seen.shared or not source.user_id_alt or seen.source.user_id_alt in (None, source.user_id_alt)

@@ -458,7 +458,7 @@ def test_nobody_resumes_lists_or_finds_what_is_somebody_elses(chats: Chats) -> N
         a_source("alice", platform="signal"),
         a_source("bob", chat_id="chat-alice"),
         a_source(None, chat_id="chat-alice"),
-        a_source("alice", user_id_alt="other"),
+        a_source("bob", chat_id="chat-alice", user_id_alt="other"),
     ],
 )
 def test_every_part_of_who_and_where_has_to_agree(chats: Chats, stranger: Source) -> None:
