@@ -146,6 +146,12 @@ class TitleTaken(UsageError):
     http_status = 409
 
 
+class RunReplaced(Refused):
+    """Another is in the pane than the one who was recorded under the run's id."""
+
+    http_status = 409
+
+
 class NotReached(PerdureError):
     """The run did not come into that state in time."""
 

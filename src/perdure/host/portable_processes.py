@@ -46,6 +46,11 @@ class PortableTable(ProcessTable):
         """Return None: there are no kernel's lines here."""
         return None
 
+    def foreground(self, pid: int) -> int | None:
+        """Return the process group in the foreground of a process's terminal, None where it has none, or is not there."""
+        group = self._terminals.get(pid, _NO_TERMINAL).foreground
+        return group if group > 0 else None
+
     @property
     def booted_at(self) -> datetime:
         """When the machine was started, to the second."""

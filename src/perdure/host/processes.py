@@ -92,6 +92,11 @@ class ProcessTable:
         """Return a process's line as it was when the table was read, None when it was not to be seen."""
         return self._entries.get(pid)
 
+    def foreground(self, pid: int) -> int | None:
+        """Return the process group in the foreground of a process's terminal, None where it has none, or is not there."""
+        entry = self._entries.get(pid)
+        return entry.tpgid if entry is not None and entry.tpgid > 0 else None
+
     @property
     def booted_at(self) -> datetime:
         """When the machine was started, to the second: no process of an earlier boot has done anything since."""
@@ -205,6 +210,12 @@ def is_alive(pid: int, start_ticks: int) -> bool:
         return is_alive_portably(pid, start_ticks)
     _, rest = _stat(pid)
     return bool(rest) and not _is_over(rest) and int(rest[19]) == start_ticks
+
+
+def is_stopped(pid: int) -> bool:
+    """Say whether a process was stopped, and has not been told to go on; False where the kernel does not tell."""
+    _, rest = _stat(pid)
+    return bool(rest) and rest[0] in (b"T", b"t")
 
 
 def is_inhabited(directory: str) -> bool:

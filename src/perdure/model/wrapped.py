@@ -42,6 +42,8 @@ class Wrapped(Struct, frozen=True, kw_only=True):
     gate: str | None
     status: str | None
     asks: bool
+    #: What the program is called when it has ended.
+    name: str = ""
     is_guess: bool = False
     #: Number and kernel start ticks of the process that has to be gone first.
     before: tuple[int, int] | None = None
@@ -68,6 +70,7 @@ def read_wrapper(argv: Sequence[str]) -> Wrapped | None:
         text=words[1] or None,
         gate=words[2] or None,
         status=words[4] or None,
+        name=words[6],
         asks=bool(asks),
         is_guess=asks == _GUESS,
         before=_process(before),

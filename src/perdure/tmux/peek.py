@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import NamedTuple
 
 from perdure.errors import Unanswered
@@ -70,3 +71,21 @@ def peek(spot: Spot) -> Peeked | None:
         is_shared=shared == "1",
         cursor=(int(x), int(y)),
     )
+
+
+def started_with(spot: Spot) -> tuple[str, ...]:
+    """Return the words a pane was started with, as far as what tmux prints of them can be taken apart; () when it is gone."""
+    client = run.start(
+        spot.socket,
+        ["display-message", "-p", "-t", spot.pane, "#{pane_start_command}"],
+        owner=spot.owner,
+        timeout=spot.timeout,
+    )
+    run.gather([client])
+    if client.status is None:
+        raise Unanswered(f"The tmux server on {spot.socket} did not answer within {spot.timeout:g} s.")
+    try:
+        # Its own way of quoting is near enough to a shell's: what differs is within words, which stay as many.
+        return tuple(shlex.split(decode(client.answer.removesuffix(b"\n"))))
+    except ValueError:
+        return ()
