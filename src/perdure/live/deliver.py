@@ -9,7 +9,7 @@ look and a key is told from what was there by tmux itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -32,6 +32,7 @@ from perdure.live.typed import (
     last_lines,
     objection,
     outlook,
+    part_said,
 )
 from perdure.model.identity import Identity
 from perdure.model.process import Process
@@ -59,6 +60,12 @@ _DRAWN = 1.0
 _SHOWN = 60
 #: How often a transcript is read, at most: it may be long.
 _READ_EVERY = 0.5
+#: Who has the very words.
+_VERBATIM = ("hook", "transcript")
+#: The longest text that no terminal cuts: a program that reads whole lines gets 4095 bytes of one, and the rest is lost.
+_LONG = 1000
+#: How long the transcript may take to have a text that may have been cut.
+_WRITTEN = 2.0
 
 
 class Result(StrEnum):
@@ -346,14 +353,14 @@ class _Delivering:
         entered, was = ticking(), Outlook.UNKNOWN
         while True:
             if by := self._told():
-                return self._is(Result.DELIVERED, f"its {by} says so", by=by)
+                return self._taken(by, f"its {by} says so")
             look = self._look()
             if look is None or self._is_over(look, before):
                 return self._is(Result.UNCONFIRMED, "it was typed, and then the agent ended", look=look)
             seen = outlook(before.reading, typed, look.pane.lines, look.reading)
             # What is redrawn is gone for a moment: twice is gone.
             if seen is Outlook.STARTED or (seen is Outlook.GONE and was is Outlook.GONE):
-                return self._is(Result.DELIVERED, "it left the input", by="screen", look=look)
+                return self._taken("screen", "it left the input", look)
             if seen is Outlook.STANDS and was is Outlook.STANDS and self._may_press_again(look, before, entered):
                 self._press(("Enter",))
                 entered = ticking()
@@ -361,6 +368,24 @@ class _Delivering:
                 return self._is(Result.UNCONFIRMED, self._doubt(seen), look=look)
             was = seen
             self._pause(_INTERVAL)
+
+    def _taken(self, by: str, why: str, look: _Look | None = None) -> Delivery:
+        """What came of a text that was taken in, by who says so: those who have not its words cannot say how much of it."""
+        identity = self._identity()
+        if by not in _VERBATIM and identity is not None and identity.certain:
+            text, since = self._message.text, self._sent_at
+            until = min(self._deadline, ticking() + (_WRITTEN if len(text) > _LONG else 0.0))
+            while True:
+                turns = tuple(self._turns())
+                if is_said(text, turns, since):
+                    return self._is(Result.DELIVERED, "its transcript says so", by="transcript")
+                if part := part_said(text, turns, since):
+                    why = f"its transcript has only a part of the text, about {part} of {len(text)} characters"
+                    return self._is(Result.UNCONFIRMED, why, look=look)
+                if ticking() >= until:
+                    break
+                self._pause(_READ_EVERY)
+        return self._is(Result.DELIVERED, why, by=by, look=look)
 
     def _may_press_again(self, look: _Look, before: _Look, entered: float) -> bool:
         """Once, and only into an input: on a form Enter would be an answer."""
@@ -402,14 +427,22 @@ class _Delivering:
             for each in agent.told(process, view):
                 if each.state is RunState.BUSY and each.at >= since:
                     return str(each.source)
-        identity = self._to.seen[1] if self._to.seen is not None else self._to.meant.identity
-        if identity is None or identity.is_kept or not identity.conversation or not isinstance(agent, ReadsTranscripts):
-            return None
         if ticking() - self._read_at < _READ_EVERY:
             return None
         self._read_at = ticking()
-        path = agent.describe(identity, process, view).transcript
-        return "transcript" if is_said(text, agent.turns(identity.conversation, view, path), since) else None
+        return "transcript" if is_said(text, self._turns(), since) else None
+
+    def _turns(self) -> Iterable[Mapping[str, object]]:
+        """What was said in the conversation, as far as it can be read."""
+        agent, process, view, identity = self._agent, self._process, self._view, self._identity()
+        if identity is None or identity.is_kept or not identity.conversation or process is None or view is None:
+            return ()
+        if not isinstance(agent, ReadsTranscripts):
+            return ()
+        return agent.turns(identity.conversation, view, agent.describe(identity, process, view).transcript)
+
+    def _identity(self) -> Identity | None:
+        return self._to.seen[1] if self._to.seen is not None else self._to.meant.identity
 
     def _look(self, *, anew: bool = False) -> _Look | None:
         """Look at the pane; at who is in it only as long as nothing was typed, or `anew`: that takes longer."""

@@ -228,7 +228,7 @@ def launch(
         to = Recipient(spot=spot, meant=meant)
         left = max(1.0, deadline - ticking())
         delivery = deliver(message(asked.prompt), to, known=known, view=view, now=now, pause=pause, timeout=left)
-        verdict, look = _after(delivery, asked, spot, known, pause)
+        verdict, look = _after(delivery, asked, spot._replace(first=first.pid if first else None), known, pause)
     is_ready = verdict.result is Readiness.READY
     return Launched(
         result=verdict.result,
@@ -300,15 +300,20 @@ def _watch(
 def _after(
     delivery: Delivery, asked: Request, spot: Spot, known: Roster, pause: Callable[[float], None]
 ) -> tuple[Verdict, Look]:
-    """Look at what became of a program that was told what is asked for first: that may have ended it."""
+    """Look at what became of a program that was told what is asked for first: that may have ended it.
+
+    What was started in the pane since, in place of what `spot` says was there first, is no concern of ours.
+    """
     until = ticking() + _LEAVING
     while True:
         look = _look(spot, known)
+        if look.agent is not None or (look.pane is not None and look.pane.pid != spot.first):
+            break
+        # An agent that is gone leaves its shell to say so.
         ended = judge(asked, look, was_started=True)
         if ended is not None and ended.result is Readiness.ENDED:
             return ended, look
-        # An agent that is gone leaves its shell to say so.
-        if look.agent is not None or ticking() >= until:
+        if ticking() >= until:
             break
         pause(_INTERVAL)
     result = Readiness.READY if delivery.result is Result.DELIVERED else Readiness.NOT_READY

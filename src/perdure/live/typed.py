@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -135,16 +135,21 @@ def has_moved(before: Sequence[str], shown: Sequence[str]) -> bool:
 def is_said(text: str, turns: Iterable[Any], since: datetime) -> bool:
     """Say whether a person said this since then, by a transcript's turns."""
     wanted = _plain(text)
-    for turn in turns:
-        at = turn.get("time")
-        if turn.get("role") != "user" or turn.get("agent") is not None or not isinstance(at, datetime):
-            continue
-        # Some note only whole seconds.
-        if at >= (since if at.microsecond else since.replace(microsecond=0)) and _is_it(
-            wanted, _plain(str(turn.get("text") or ""))
-        ):
-            return True
-    return False
+    return any(_is_it(wanted, said) for said in _said(turns, since))
+
+
+def part_said(text: str, turns: Iterable[Any], since: datetime) -> int:
+    """Return of how many characters a beginning or an end of this a person said since then; 0 where none is long enough.
+
+    What a terminal cuts off is lost like that. Something else that was said, or words that stand for a paste, are no part.
+    """
+    wanted = _plain(text)
+    parts = (
+        len(said)
+        for said in _said(turns, since)
+        if _END <= len(said) < len(wanted) and (wanted.startswith(said) or wanted.endswith(said))
+    )
+    return max(parts, default=0)
 
 
 def is_recorded(text: str, records: Iterable[tuple[datetime, bytes]], since: datetime) -> bool:
@@ -166,6 +171,17 @@ def is_recorded(text: str, records: Iterable[tuple[datetime, bytes]], since: dat
 def last_lines(lines: Sequence[str], most: int = 12) -> tuple[str, ...]:
     """Return what stands lowest on a screen, without the empty lines."""
     return tuple(line.rstrip() for line in lines if line.strip())[-most:]
+
+
+def _said(turns: Iterable[Any], since: datetime) -> Iterator[str]:
+    """What a person said since then, without how it was spaced."""
+    for turn in turns:
+        at = turn.get("time")
+        if turn.get("role") != "user" or turn.get("agent") is not None or not isinstance(at, datetime):
+            continue
+        # Some note only whole seconds.
+        if at >= (since if at.microsecond else since.replace(microsecond=0)):
+            yield _plain(str(turn.get("text") or ""))
 
 
 def _is_it(wanted: str, said: str) -> bool:

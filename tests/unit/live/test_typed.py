@@ -19,6 +19,7 @@ from perdure.live.typed import (
     message,
     objection,
     outlook,
+    part_said,
 )
 from perdure.model.screen import ScreenReading, State
 from perdure.model.text import decode, encode
@@ -154,6 +155,20 @@ def test_a_turn_counts_from_the_moment_of_sending(text: str) -> None:
     assert not said(since, role="assistant")
     assert not said(since, agent="sub")
     assert not said(since, said="something else entirely, and no part of it")
+
+
+@given(st.text(min_size=60), st.integers(1, 40))
+def test_a_beginning_or_an_end_is_a_part_and_nothing_else_is(text: str, cut: int) -> None:
+    plain = " ".join(text.split())
+
+    def part(said: str, at: datetime = NOON) -> int:
+        return part_said(text, [{"role": "user", "text": said, "time": at}], NOON)
+
+    for said in (plain[:-cut], plain[cut:]):
+        length = len(" ".join(said.split()))
+        assert part(said) == (length if 20 <= length < len(plain) else 0)
+        assert part(said, NOON - timedelta(seconds=1)) == 0
+    assert part(text) == part(f"{plain} and more") == part("[Pasted text #1 +20 lines]") == part("") == 0
 
 
 def test_a_hooks_record_counts_when_it_holds_the_prompt() -> None:
