@@ -12,7 +12,17 @@ from msgspec.structs import replace
 
 from perdure import errors
 from perdure.model.chat import Chat, CloseReason, Source
-from perdure.store.chat_rows import LEFT_OUT, LOST, SPAN, blank, chat_columns, chat_from, turn_from
+from perdure.store.chat_rows import (
+    LEFT_OUT,
+    LOST,
+    LOST_HIDDEN,
+    SPAN,
+    blank,
+    chat_columns,
+    chat_from,
+    turn_from,
+    was_taken_back,
+)
 from perdure.store.chats import ChatBook
 from perdure.store.driver import Row, Value
 from perdure.store.rows import UNREADABLE, moment_of, stamp
@@ -83,12 +93,15 @@ def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str:
     """Move what is damaged to where it does no harm, and say what was done."""
     with book.changing():
         if damage.turn is not None:
+            low = damage.turn
+            rows = book.driver.fetch(book.sql["turns_between"], low=low, high=low + 1, limit=1)
             book.driver.execute(
                 book.sql["set_turn_aside"], set_aside_at=stamp(now), number=damage.number, id=damage.turn
             )
             book.driver.execute(book.sql["delete_turn"], id=damage.turn)
             if damage.chat:
-                _mark_lost(book, damage.number, ((damage.turn % SPAN, 1),))
+                kind = LOST_HIDDEN if any(map(was_taken_back, rows)) else LOST
+                _mark_lost(book, damage.number, ((damage.turn % SPAN, 1),), kind)
         elif damage.gaps:
             _mark_lost(book, damage.number, damage.gaps)
         elif damage.is_misplaced:
@@ -126,13 +139,17 @@ def adopt(book: ChatBook, saved: Saved, number: int, now: datetime) -> bool:
             position, count = row[0] - number * SPAN, _stands_for(chat.id, number, row)
             if not count or position < first:
                 keep_aside(book, row, now)
-                continue
+                if position < first or not was_taken_back(row):
+                    continue
             if position > first:
                 is_whole = _mark_lost(book, spot.number, ((first, position - first),))
-            columns: dict[str, Value] = dict(zip(_TURN, row, strict=True))
-            book.driver.execute(book.sql["insert_turn"], **columns | {"id": spot.number * SPAN + position})
+            if count:
+                columns: dict[str, Value] = dict(zip(_TURN, row, strict=True))
+                book.driver.execute(book.sql["insert_turn"], **columns | {"id": spot.number * SPAN + position})
+            else:
+                _mark_lost(book, spot.number, ((position, 1),), LOST_HIDDEN)
             is_whole = is_whole and row[3] != LOST
-            first = position + count
+            first = position + (count or 1)
         if first < saved.next < SPAN:
             is_whole = _mark_lost(book, spot.number, ((first, saved.next - first),))
             first = saved.next
@@ -153,7 +170,7 @@ def _unknown(saved: Saved, now: datetime) -> Chat:
 
 def _stands_for(id: str, number: int, row: Row) -> int:
     """For how many positions a row stands; 0 for one that cannot be read."""
-    if row[3] in (LEFT_OUT, LOST):
+    if row[3] in (LEFT_OUT, LOST, LOST_HIDDEN):
         return row[4] if isinstance(row[4], int) and 0 < row[4] < SPAN else 0
     try:
         turn_from(id, number, row)
@@ -199,10 +216,10 @@ def _damaged_words(book: ChatBook, number: int, id: str, turns: int) -> Iterator
         yield ChatDamage(number=number, chat=id, is_miscounted=True)
 
 
-def _mark_lost(book: ChatBook, number: int, gaps: Iterable[tuple[int, int]]) -> bool:
+def _mark_lost(book: ChatBook, number: int, gaps: Iterable[tuple[int, int]], kind: int = LOST) -> bool:
     """Let what was said at some positions be known to be lost, inside a transaction; False, for it is not whole."""
     for position, count in gaps:
-        book.driver.execute(book.sql["insert_turn"], **blank(number, position, count, LOST))
+        book.driver.execute(book.sql["insert_turn"], **blank(number, position, count, kind))
     return False
 
 

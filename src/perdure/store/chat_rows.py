@@ -22,8 +22,8 @@ from perdure.store.rows import UNREADABLE, moment_of, packed, stamp, unpacked
 SPAN = 1 << 32
 
 #: What `hidden` says of a row of turns apart from 0 and 1: it is no turn, and stands for as many positions as its seal
-#: says. Nothing was ever said there; or what was said there is lost, for good.
-LEFT_OUT, LOST = 2, 3
+#: says. Nothing was ever said there; or what was said there is lost, for good; or what was taken back there is.
+LEFT_OUT, LOST, LOST_HIDDEN = 2, 3, 4
 #: Added to the seal of a turn that was taken back, so that none is hidden behind our back.
 _TAKEN_BACK = 1 << 32
 #: What says of a part what it is, and is not what was said.
@@ -111,8 +111,13 @@ def turn_from(chat: str, number: int, row: Row) -> Turn:
     )
 
 
+def was_taken_back(row: Row) -> bool:
+    """Return whether a turn was taken back, which it says twice, whether or not it can be read."""
+    return row[3] == 1 and isinstance(row[4], int) and row[4] >= _TAKEN_BACK
+
+
 def blank(number: int, position: int, count: int, kind: int) -> dict[str, Value]:
-    """Return the row that stands for so many positions of a chat without a turn, `LEFT_OUT` or `LOST`."""
+    """Return the row that stands for so many positions of a chat without a turn, `LEFT_OUT`, `LOST` or so."""
     return {"id": number * SPAN + position, "role": "", "at": "", "hidden": kind, "seal": count, "body": b""}
 
 

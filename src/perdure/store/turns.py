@@ -15,7 +15,7 @@ from perdure.model.chat import Transcript, Turn
 from perdure.model.event import Event
 from perdure.store import chat_events
 from perdure.store.appends import Append, Appends
-from perdure.store.chat_rows import LEFT_OUT, SPAN, Ready, blank, damaged_chat, ready, turn_from
+from perdure.store.chat_rows import LEFT_OUT, LOST_HIDDEN, SPAN, Ready, blank, damaged_chat, ready, turn_from
 from perdure.store.driver import Driver, Row, Value, with_list
 from perdure.store.numbers import GIVING
 from perdure.store.queries import queries
@@ -92,7 +92,7 @@ class Turns:
             # Behind what is there, as whoever appends finds.
             next = self.spot(id).next
         end = next if limit is None or len(found) < max(1, limit) else last + 1
-        missing = self.unaccounted(number, start, end) + len(found) - len(turns)
+        missing = self.unaccounted(number, start, end, hidden=hidden) + len(found) - len(turns)
         if not partly and (missing or is_misplaced or (is_all and len(found) != count)):
             # Unless it was forgotten in between.
             self.spot(id)
@@ -201,10 +201,11 @@ class Turns:
                 return
             low = rows[-1][0] + 1
 
-    def unaccounted(self, number: int, start: int, end: int) -> int:
+    def unaccounted(self, number: int, start: int, end: int, *, hidden: bool = False) -> int:
         """Return how many positions there are, from one up to another, where a turn was and is no more.
 
-        Every position before the next turn's is a turn's, or was left out and says so.
+        Every position before the next turn's is a turn's, or was left out and says so. What was taken back and is lost
+        is missed only where that is wanted, too.
         """
         start, (low, _) = max(1, start), _range(number)
         if 1 < start < end:
@@ -213,7 +214,8 @@ class Turns:
                     start = max(start, id - low + seal)
         if start >= end:
             return 0
-        ((there,),) = self.driver.fetch(self.sql["count_places"], low=low + start, high=low + end)
+        other = LEFT_OUT if hidden else LOST_HIDDEN
+        ((there,),) = self.driver.fetch(self.sql["count_places"], low=low + start, high=low + end, other=other)
         return abs(end - start - int(there))
 
     def spot(self, id: str) -> Spot:

@@ -166,6 +166,25 @@ def test_the_last_turn_and_one_that_was_taken_back_are_missed_too(filled: Store,
     assert_short(filled, "c1", ["c1 a", "c1 b"], missing=1)
 
 
+def test_a_damaged_turn_that_was_taken_back_is_missed_only_among_those(filled: Store, place: Place) -> None:
+    damaged = number_of(filled, "c1") * (1 << 32) + 3
+    filled.driver.execute("UPDATE turns SET body = :data WHERE id = :id", data=b"spoilt", id=damaged)
+    filled.chats.rewrite_turns("c1", 2, [a_turn("c1 d")], at(1))
+    before = filled.chats.load_turns("c1")
+    assert len(repair(place.url, place.state_dir, at(60))) == 1
+    assert filled.chats.load_turns("c1") == before
+    assert [turn.content for turn in before.turns] == ["c1 a", "c1 d"]
+    # What was taken back is not all there, and nobody is told that it is.
+    with pytest.raises(errors.ChatDamaged):
+        filled.chats.load_turns("c1", hidden=True)
+    assert filled.chats.load_turns("c1", hidden=True, partly=True).missing == 1
+    assert filled.driver.fetch("SELECT count(*) FROM damaged_turns") == [(1,)]
+    assert filled.check() == ()
+    assert repair(place.url, place.state_dir, at(61)) == ()
+    filled.chats.begin_chat(a_chat("c3"), copy="c1")
+    assert said(filled, "c3") == ["c1 a", "c1 d"]
+
+
 def test_what_was_left_out_is_not_missed(filled: Store) -> None:
     chats = filled.chats
     chats.rewrite_turns("c1", 2, [a_turn("d"), a_turn("e")], at(1))
@@ -260,6 +279,10 @@ def test_a_damaged_file_gives_its_chats_to_a_new_one(place: Place) -> None:
     store.chats.search_turns("c1")
     damaged = number_of(store, "c2") * (1 << 32) + 2
     store.driver.execute("UPDATE turns SET body = :data WHERE id = :id", data=b"spoilt", id=damaged)
+    taken_back = number_of(store, "c1") * (1 << 32) + 5
+    store.chats.append_turns("c1", [a_turn("c1 d"), a_turn("c1 e")], at(0))
+    store.chats.undo_turns("c1", 2, at(0))
+    store.driver.execute("UPDATE turns SET body = :data WHERE id = :id", data=b"spoilt", id=taken_back)
     store.driver.execute("DELETE FROM sqlite_sequence")
     store.driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     root = store.driver.fetch("SELECT rootpage FROM sqlite_master WHERE name = 'snapshots_by_time'")[0][0]
@@ -276,7 +299,7 @@ def test_a_damaged_file_gives_its_chats_to_a_new_one(place: Place) -> None:
     assert said(store, "c1") == ["c1 a", "c1 b", "c1 c"]
     assert_short(store, "c2", ["c2 a", "c2 c"], missing=1)
     assert [found.chat for found in store.chats.search_turns("a")] != []
-    assert store.driver.fetch("SELECT count(*) FROM damaged_turns") == [(1,)]
+    assert store.driver.fetch("SELECT count(*) FROM damaged_turns") == [(2,)]
     chat = store.chats.open_chat("key-c1")
     assert chat is not None
     assert chat.title == "c1"

@@ -61,10 +61,10 @@ SELECT id, hidden, seal FROM turns WHERE id >= :low AND id < :high ORDER BY id L
 SELECT id, hidden, seal FROM turns WHERE id >= :low AND id < :id ORDER BY id DESC LIMIT 1
 
 -- name: count_places
--- How many positions are accounted for: those of turns, and those that were left out. One that was taken back says so
--- twice, so that none is without a trace.
+-- How many positions are accounted for: those of turns, those that were left out, and maybe those of one other kind. One
+-- that was taken back says so twice, so that none is without a trace.
 SELECT coalesce(sum(CASE WHEN hidden = 0 THEN 1 WHEN hidden = 1 AND seal >= 4294967296 THEN 1
-WHEN hidden = 2 THEN seal ELSE 0 END), 0) FROM turns WHERE id >= :low AND id < :high
+WHEN hidden IN (2, :other) THEN seal ELSE 0 END), 0) FROM turns WHERE id >= :low AND id < :high
 
 -- name: last_of_role
 -- The ids of the last turns of a role in a chat that were not taken back.
