@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from typing import Any
 
 import httpx
 import msgspec
+import pytest
 
 from perdure.model.run import Reason, Run, RunState
 from tests.acceptance.simulants import Simulants
@@ -228,6 +230,153 @@ def test_a_conversation_that_is_named_is_the_only_one_that_is_told(private_home:
     with_api(go)
     agents.await_running(1, 2)
     agents.end_all()
+
+
+async def noticed(api: Api, pid: int, is_it: Callable[[Run], bool] = is_idle) -> Run:
+    """Return the run once the daemon has seen that this process is the agent."""
+    return await await_run(
+        api.world.daemon,
+        "work:0.0",
+        lambda run: run.program is not None and run.program.pid == pid and is_it(run),
+    )
+
+
+def test_a_text_for_who_was_shown_reaches_nobody_else(private_home: PrivateHome, tmux: TmuxServer) -> None:
+    agents = Simulants(private_home)
+    agent(tmux, agents)
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0", is_idle)
+        shown = (await client.get(f"/api/runs/{run.id}")).json()["who"]
+        [listed] = (await client.get("/api/runs")).json()["items"]
+        assert (listed["who"], bool(shown)) == (shown, True)
+        told = {"text": "for the first one", "who": shown, "timeout": PATIENCE}
+        assert (await client.post(f"/api/runs/{run.id}/input", json=told)).json()["result"] == "delivered"
+        await await_run(api.world.daemon, "work:0.0", lambda run: run.status.waits)
+        new = await another(tmux, agents)
+        assert (await noticed(api, new)).id == run.id
+        for late in (told, {"keys": ["Enter"], "who": shown}, {**told, "anyway": True}):
+            said = (await client.post(f"/api/runs/{run.id}/input", json=late)).json()
+            assert (said["result"], said["enters"]) == ("refused", 0), said
+            assert said["why"] == "another agent was started there meanwhile; look again"
+        now = (await client.get(f"/api/runs/{run.id}")).json()["who"]
+        assert now != shown
+        said = (await client.post(f"/api/runs/{run.id}/input", json={**told, "who": now})).json()
+        assert said["result"] == "delivered", said
+        odd = await client.post(f"/api/runs/{run.id}/input", json={**told, "who": "somebody"})
+        assert (odd.status_code, odd.json()["result"]) == (200, "refused")
+
+    with_api(go)
+    agents.end_all()
+
+
+@pytest.mark.parametrize("is_noticed", [True, False])
+def test_who_went_on_to_another_conversation_is_not_who_was_shown(
+    private_home: PrivateHome, tmux: TmuxServer, *, is_noticed: bool
+) -> None:
+    agents = Simulants(private_home)
+    agent(tmux, agents)
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0", is_idle)
+        told = {"text": "for it", "who": (await client.get(f"/api/runs/{run.id}")).json()["who"]}
+        [first] = agents.running()
+        async with unnoticed(api):
+            tmux.run("send-keys", "-t", "work:", "/new", "Enter")
+            async with asyncio.timeout(PATIENCE):
+                while not agents.running() or first in agents.running():
+                    await asyncio.sleep(0.02)
+            if not is_noticed:
+                said = (await client.post(f"/api/runs/{run.id}/input", json=told)).json()
+        if is_noticed:
+            [second] = agents.running()
+            path = f"/api/runs/{run.id}"
+            await until(client, path, lambda body: (body["conversation"], body["certain"]) == (second, True))
+            said = (await client.post(f"/api/runs/{run.id}/input", json=told)).json()
+        assert (said["result"], said["why"]) == ("refused", "it is not in that conversation any more; look again")
+
+    with_api(go)
+    assert agents.turns() == 0
+    agents.end_all()
+
+
+def test_the_same_conversation_in_a_new_process_is_who_was_shown(private_home: PrivateHome, tmux: TmuxServer) -> None:
+    agents = Simulants(private_home)
+    agent(tmux, agents)
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0", is_idle)
+        told = {"text": "for it", "timeout": PATIENCE, "who": (await client.get(f"/api/runs/{run.id}")).json()["who"]}
+        assert (await client.post(f"/api/runs/{run.id}/input", json=told)).json()["result"] == "delivered"
+        await await_run(api.world.daemon, "work:0.0", lambda run: run.status.waits)
+        [conversation] = agents.running()
+        assert run.program is not None
+        tmux.run("set-option", "-g", "remain-on-exit", "on")
+        os.kill(run.program.pid, signal.SIGKILL)
+        # Nobody else may be in its conversation as long as it lives.
+        async with asyncio.timeout(PATIENCE):
+            while tmux.run("display-message", "-p", "-t", "work:", "#{pane_dead}").strip() != b"1":
+                await asyncio.sleep(0.02)
+        tmux.run("respawn-pane", "-k", "-t", "work:", agents.path, "--think", "0.1", "--resume", conversation)
+        again = await await_run(
+            api.world.daemon,
+            "work:0.0",
+            lambda now: now.program not in (None, run.program) and is_idle(now),
+        )
+        assert (again.id, again.identity and again.identity.conversation) == (run.id, conversation)
+        said = (await client.post(f"/api/runs/{run.id}/input", json=told)).json()
+        assert said["result"] == "delivered", said
+
+    with_api(go)
+    agents.end_all()
+
+
+def test_what_one_agent_asked_is_not_answered_to_another(private_home: PrivateHome, tmux: TmuxServer) -> None:
+    agents = Simulants(private_home)
+    agent(tmux, agents)
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0", is_idle)
+        await client.post(f"/api/runs/{run.id}/input", json={"text": "run make test"})
+        await await_run(api.world.daemon, "work:0.0", asks)
+        read = (await client.get(f"/api/runs/{run.id}/prompt")).json()
+        assert read["who"] == (await client.get(f"/api/runs/{run.id}")).json()["who"]
+        tmux.run("clear-history", "-t", "work:")
+        new = await another(tmux, agents, "run make test")
+        await noticed(api, new, asks)
+        shown = await until(client, f"/api/runs/{run.id}/prompt", lambda body: "[y]" in body.get("prompt", ""))
+        # The same question, word for word, of somebody else.
+        answer = {"prompt": shown["prompt"], "choice": "y", "who": read["who"], "timeout": PATIENCE}
+        given = (await client.post(f"/api/runs/{run.id}/answer", json=answer)).json()
+        assert (given["result"], given["why"]) == ("refused", "another agent was started there meanwhile; look again")
+        given = (await client.post(f"/api/runs/{run.id}/answer", json={**answer, "who": shown["who"]})).json()
+        assert given["result"] == "delivered", given
+
+    with_api(go)
+    answers = [(each["choice"], each["result"]) for each in audited(private_home) if each["action"] == "answer"]
+    assert answers == [("y", "refused"), ("y", "delivered")]
+    agents.end_all()
+
+
+def test_only_who_was_shown_is_ended(private_home: PrivateHome, tmux: TmuxServer) -> None:
+    agents = Simulants(private_home)
+    agent(tmux, agents)
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0", is_idle)
+        shown = (await client.get(f"/api/runs/{run.id}")).json()["who"]
+        new = await another(tmux, agents)
+        await noticed(api, new)
+        for mode in ("kill", "detach"):
+            late = await client.delete(f"/api/runs/{run.id}", params={"mode": mode, "who": shown})
+            assert (late.status_code, late.json()["code"]) == (409, "RUN_REPLACED"), late.text
+            assert "another agent was started there meanwhile; look again" in late.json()["message"]
+        os.kill(new, 0)
+        now = (await client.get(f"/api/runs/{run.id}")).json()["who"]
+        ended = await client.delete(f"/api/runs/{run.id}", params={"mode": "kill", "who": now})
+        assert (ended.status_code, ended.json()["result"]) == (200, "killed"), ended.text
+
+    with_api(go)
 
 
 def test_who_was_started_can_be_told_something_at_once(private_home: PrivateHome, tmux: TmuxServer) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from msgspec import structs
+
 from perdure.api.caller import Caller
 from perdure.api.world import ApiWorld
 from perdure.errors import NotFound
 from perdure.live.deliver import Recipient
-from perdure.live.meant import meant_by
+from perdure.live.meant import meant_as
 from perdure.model.event import EventKind
 from perdure.model.run import Run
 from perdure.store.store import Store
@@ -51,6 +53,12 @@ def spot_of(world: ApiWorld, run: Run) -> Spot:
     return Spot(run.server.socket, owner, run.pane, run.process.pid, world.config.tmux.timeout_seconds)
 
 
-def recipient_of(world: ApiWorld, run: Run, conversation: str | None = None) -> Recipient:
-    """Return a run as somebody who is told something: as it is shown, and only in that conversation where one is named."""
-    return Recipient(spot=spot_of(world, run), meant=meant_by(run, conversation))
+def recipient_of(world: ApiWorld, run: Run, conversation: str | None, who: str | None) -> Recipient:
+    """Return a run as somebody who is told something: as it is shown, and only in that conversation where one is named.
+
+    `who` is the word that was handed back for who was shown, where that is still so (`live.meant.changed_since`).
+    """
+    meant = meant_as(run, who)
+    return Recipient(
+        spot=spot_of(world, run), meant=structs.replace(meant, conversation=conversation or meant.conversation)
+    )

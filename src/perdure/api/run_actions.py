@@ -21,20 +21,21 @@ from perdure.api.panes import Mode, recipient_of, run_with_pane, spot_of
 from perdure.api.run_rows import RunRow
 from perdure.api.world import ApiWorld
 from perdure.daemon import protocol
-from perdure.errors import NotReached, PerdureError, Refused, StoreUnusable, UsageError
+from perdure.errors import NotReached, PerdureError, Refused, RunReplaced, StoreUnusable, UsageError
 from perdure.host.clock import pause
 from perdure.host.directories import is_directory
 from perdure.host.users import user_by_uid
 from perdure.live.alone import alone
 from perdure.live.deliver import Delivery, Recipient, Result, deliver
 from perdure.live.launch import Launched, Readiness, agent_called, launch, request
+from perdure.live.meant import changed_since
+from perdure.live.present import end_run
 from perdure.live.prompts import is_same, prompt_on
 from perdure.live.typed import Message, message
 from perdure.live.until import is_reached, words_of
 from perdure.model.masked import without_keys
 from perdure.model.run import Run
 from perdure.model.user import User
-from perdure.tmux.act import end
 from perdure.tmux.shown import read_shown
 from perdure.tmux.sockets import canonical, socket_dir
 
@@ -46,6 +47,8 @@ _LOOKS = 100
 _INTERVAL = 0.05
 
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=120)]
+_LONGEST_WORD = 100
+Word: TypeAlias = Annotated[str, Meta(min_length=1, max_length=_LONGEST_WORD)]
 
 
 class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -63,6 +66,8 @@ class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     joined: bool = False
     #: Only if it is in this conversation still.
     conversation: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
+    #: Only if this is who is there still: the word in the run's row when somebody looked at it.
+    who: Word | None = None
     #: How long to wait for a sign that it was heard, in seconds.
     timeout: Seconds = 10.0
 
@@ -74,6 +79,8 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     prompt: Annotated[str, Meta(min_length=1, max_length=65536)]
     #: One of the choices, by its key; or a key by tmux's name for it.
     choice: Annotated[str, Meta(min_length=1, max_length=20)]
+    #: Only if this is who asks it still, as `/prompt` told.
+    who: Word | None = None
     timeout: Seconds = 10.0
 
 
@@ -144,6 +151,12 @@ class Awaited(RunRow, frozen=True, kw_only=True):
 
 LetGo: TypeAlias = Annotated[Mode, QueryParameter(description="Only follow it no longer, or end its pane.")]
 Anyway: TypeAlias = Annotated[bool, QueryParameter(description="End it even when it could not be saved before.")]
+Shown: TypeAlias = Annotated[
+    str | None,
+    QueryParameter(
+        min_length=1, max_length=_LONGEST_WORD, description="Only if this, of the run's row, is who is there still."
+    ),
+]
 Until: TypeAlias = Annotated[str, QueryParameter(min_length=1, max_length=200, description="States, with commas.")]
 Timeout: TypeAlias = Annotated[float, QueryParameter(ge=0, le=_LONGEST_WAIT, description="In seconds.")]
 
@@ -155,7 +168,8 @@ async def tell(world: World, caller: Who, id: Id, data: JSONBody[Input]) -> Deli
     told = message(data.text, data.keys, enter=data.enter, anyway=data.anyway, joined=data.joined)
     at = world.now()
     with world.logs.auditing(caller, "send", run.id, text=told.text, keys=" ".join(told.keys)) as came:
-        delivery = await _deliver(world, recipient_of(world, run, data.conversation), told, data.timeout)
+        to = recipient_of(world, run, data.conversation, data.who)
+        delivery = _another(run, data.who) or await _deliver(world, to, told, data.timeout)
         came["result"] = delivery.result.value
     if told.text and told.enter and delivery.result is not Result.REFUSED:
         await _note(world, caller, run, delivery, at)
@@ -166,6 +180,10 @@ async def tell(world: World, caller: Who, id: Id, data: JSONBody[Input]) -> Deli
 async def answer(world: World, caller: Who, id: Id, data: JSONBody[Answer]) -> Delivered:
     """Answer what a run asks, only if its screen still shows exactly that (else 409 `SCREEN_CHANGED`)."""
     run = await run_with_pane(world, id, caller)
+    if (another := _another(run, data.who)) is not None:
+        said = {"prompt": data.prompt, "choice": data.choice}
+        world.logs.audit(caller, "answer", run.id, **said, result=another.result.value)
+        return _delivered(run, another)
     shown = await world.do(lambda: read_shown(spot_of(world, run)))
     width = shown.cols
     asked = prompt_on(without_keys(shown.lines, width))
@@ -182,7 +200,7 @@ async def answer(world: World, caller: Who, id: Id, data: JSONBody[Answer]) -> D
 
     told = message("", asked.keys_for(data.choice))
     with world.logs.auditing(caller, "answer", run.id, prompt=data.prompt, choice=data.choice) as came:
-        delivery = await _deliver(world, recipient_of(world, run), told, data.timeout, unless)
+        delivery = await _deliver(world, recipient_of(world, run, None, data.who), told, data.timeout, unless)
         came["result"] = delivery.result.value
     if changed:
         raise ScreenChanged
@@ -243,9 +261,16 @@ async def begin(world: World, caller: Who, data: JSONBody[NewRun]) -> Started:
 
 
 @delete("/api/runs/{id:str}", status_code=200, responses=failures(404, 409, 504))
-async def let_go(world: World, caller: Who, id: Id, mode: LetGo = Mode.DETACH, anyway: Anyway = False) -> Gone:
-    """Follow a run no longer, or end its pane: kept first, so that it can be brought back."""
+async def let_go(
+    world: World, caller: Who, id: Id, mode: LetGo = Mode.DETACH, anyway: Anyway = False, who: Shown = None
+) -> Gone:
+    """Follow a run no longer, or end its pane: kept first, so that it can be brought back.
+
+    When another agent was started there meanwhile, nothing is ended (409 `RUN_REPLACED`).
+    """
     run = await run_with_pane(world, id, caller)
+    if why := changed_since(who, run):
+        raise RunReplaced(f"{run.id} ({run.place.target}): {why}.")
     gone = Gone(result="detached", run=run.id, pane=run.pane, target=run.place.target, socket=run.server.socket)
     if mode is Mode.DETACH:
         await world.answers.answer(protocol.Detach(run=run.id), caller.uid)
@@ -254,9 +279,23 @@ async def let_go(world: World, caller: Who, id: Id, mode: LetGo = Mode.DETACH, a
     with world.logs.auditing(caller, "kill", run.id, place=run.place.target) as came:
         snapshot = await _kept(world, run, anyway=anyway)
         came["snapshot"] = snapshot
-        was_there = await world.do(lambda: end(spot_of(world, run), "pane", run.pane))
+        was_there = await world.do(lambda: _end(world, run))
         came["result"] = "killed" if was_there else "gone"
     return structs.replace(gone, result="killed" if was_there else "gone", snapshot=snapshot)
+
+
+def _end(world: ApiWorld, run: Run) -> bool:
+    """End a run's pane, False when it was gone already. Raises `RunReplaced` when another is in it by now."""
+    known, spot = roster(world.config.agents), spot_of(world, run)
+    is_mine = spot.owner.uid == world.ground.me.uid
+    view = world.around.view_of(spot.owner) if is_mine else None
+    return end_run(run, spot, known=known, view=view, now=world.now)
+
+
+def _another(run: Run, who: str | None) -> Delivery | None:
+    """What comes of telling a run something that was meant for who was shown under that word, None where that is still so."""
+    why = changed_since(who, run)
+    return Delivery(result=Result.REFUSED, why=why, agent=run.agent) if why else None
 
 
 async def _deliver(world: ApiWorld, to: Recipient, told: Message, timeout: float, unless: Any = None) -> Delivery:

@@ -120,6 +120,8 @@ class PromptRow(Struct, frozen=True, kw_only=True):
     """What a run asks, as its screen shows it; keys on it are stars. To be handed back with the answer."""
 
     run: str
+    #: Who asks, by the word that is in the run's row too; to be handed back with the answer.
+    who: str | None
     state: RunState
     reason: Reason | None
     prompt: str
@@ -240,7 +242,13 @@ async def prompt(world: World, caller: Who, id: Id) -> PromptRow:
     shown = await world.do(lambda: read_shown(spot_of(world, run)))
     asked = prompt_on(without_keys(shown.lines, shown.cols))
     return PromptRow(
-        run=run.id, state=run.status.state, reason=run.status.reason, prompt=asked.text, choices=asked.choices
+        run=run.id,
+        # Of who was there before the screen was looked at: an answer that is meant for another is given to nobody.
+        who=world.rows.of(run).who,
+        state=run.status.state,
+        reason=run.status.reason,
+        prompt=asked.text,
+        choices=asked.choices,
     )
 
 
