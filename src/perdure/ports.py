@@ -469,7 +469,8 @@ class ChatStore(Protocol):
         """Write turns behind the last one, whatever positions they say, and return the position of the last of them.
 
         Positions only grow, from 1 on. With `expect` the first of them has that position, or nothing is written and
-        `Conflict` raised, whose `position` it would have had. A closed chat takes what comes late.
+        `Conflict` raised, whose `position` it would have had; so it is for a closed chat, whatever is expected. Without
+        it a closed chat takes what comes late, and is to be handed on again if it was.
         """
 
     def load_turns(
@@ -485,11 +486,15 @@ class ChatStore(Protocol):
     ) -> int:
         """Take back everything from a position on and write turns in its place, at once; return the last position.
 
-        What was taken back stays, hidden. A position is left out, so whoever expects the one before learns of it.
+        What was taken back stays, hidden. A position is left out, so whoever expects the one before learns of it. A
+        closed chat is a `Conflict`.
         """
 
     def undo_turns(self, id: str, count: int, at: datetime) -> Turn:
-        """Take back everything from the user's last turn but `count` - 1 on, and return that turn."""
+        """Take back everything from the user's last turn but `count` - 1 on, and return that turn.
+
+        A closed chat is a `Conflict`.
+        """
 
     def search_turns(
         self,
