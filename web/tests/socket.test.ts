@@ -147,6 +147,40 @@ test("a server that does not answer is left, and tried again ever later", async 
   expect(wires[0]?.isClosed).toBe(true);
 });
 
-test("pauses grow up to a quarter of a minute", () => {
-  expect([1, 2, 3, 20].map(pause)).toEqual([500, 1000, 2000, 15_000]);
+test("pauses grow up to some seconds", () => {
+  expect([1, 2, 3, 20].map(pause)).toEqual([500, 1000, 2000, 5000]);
+});
+
+test("who comes back is connected at once, by one connection, and soon again where that fails", async () => {
+  const { socket, wires, timers, settle, pass } = played(5);
+  socket.start();
+  await settle();
+  for (let tries = 0; tries < 3; tries++) await pass(60_000);
+  expect(wires).toHaveLength(0);
+  timers.splice(0);
+  socket.hurry();
+  socket.hurry();
+  await settle();
+  expect(timers.filter(({ isCancelled }) => !isCancelled).map(({ ms }) => ms)).toEqual([500]);
+  await pass(500);
+  expect(wires).toHaveLength(1);
+  socket.hurry();
+  await settle();
+  expect(wires).toHaveLength(1);
+});
+
+test("a connection that may have died while nobody looked is asked at once, and left soon", async () => {
+  const { socket, wires, states, settle, pass } = played();
+  socket.start();
+  await settle();
+  wires[0]?.onopen?.();
+  socket.hurry();
+  expect(wires[0]?.said.at(-1)).toEqual({ op: "ping" });
+  wires[0]?.hear({ type: "pong" });
+  await pass(3000);
+  expect(states.at(-1)).toBe("live");
+  socket.hurry();
+  await pass(3000);
+  expect(wires[0]?.isClosed).toBe(true);
+  expect(states.at(-1)).toBe("lost");
 });

@@ -19,6 +19,8 @@ export interface Run {
   cwd: string;
   command: string;
   title: string;
+  /** A word for the very program and conversation that are shown, handed back with what is done to them. */
+  who: string | null;
   agent: string | null;
   conversation: string | null;
   certain: boolean | null;
@@ -50,6 +52,11 @@ export interface Run {
   exit_status: number | null;
   exit_signal: number | null;
   ended_at: string | null;
+  /** It is over because somebody wanted it followed no longer: its pane was left as it was. */
+  detached: boolean;
+  /** Who was in the pane last, where nobody is in it any more. */
+  last_agent: string | null;
+  last_conversation: string | null;
 }
 
 export interface Theme {

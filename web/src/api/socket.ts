@@ -57,11 +57,20 @@ export interface Listener {
 }
 
 const SOONEST = 500;
-const LATEST = 15_000;
+const LATEST = 5000;
 const PULSE = 20_000;
 const PATIENCE = 10_000;
+/** How long a connection may take to say that it lives when somebody comes back to it. */
+const BRIEF_PATIENCE = 3000;
 
-/** How long to wait before the next try: twice as long each time, up to a quarter of a minute. */
+/** Why nothing is sent, answered or ended now, null when it may be: what is shown may be old, and somebody else there. */
+export function notNow(connection: Connection): string | null {
+  if (connection === "live") return null;
+  if (connection === "lost") return "The connection is lost: what is shown may be old. Wait until it is back, and look again.";
+  return "Not connected yet: what is shown may be old.";
+}
+
+/** How long to wait before the next try: twice as long each time, up to some seconds. */
 export function pause(failures: number): number {
   return Math.min(LATEST, SOONEST * 2 ** Math.max(0, failures - 1));
 }
@@ -70,6 +79,8 @@ export function pause(failures: number): number {
 export class Socket {
   private wire: Wire | null = null;
   private isOpen = false;
+  /** A ticket is being asked for. */
+  private isOpening = false;
   private failures = 0;
   private numbers = 0;
   private stopped = false;
@@ -96,9 +107,12 @@ export class Socket {
     this.drop();
   }
 
-  /** Try at once, whatever the time until the next try. */
+  /** Somebody is back: try at once, whatever the time until the next try; and see whether a connection that is there lives. */
   hurry(): void {
-    if (this.wire !== null || this.stopped) return;
+    if (this.stopped) return;
+    this.failures = 0;
+    if (this.isOpen) this.probe(BRIEF_PATIENCE);
+    if (this.wire !== null || this.isOpening) return;
     this.cancelRetry?.();
     void this.open();
   }
@@ -106,11 +120,14 @@ export class Socket {
   private async open(): Promise<void> {
     this.listener.connection("connecting");
     let wire: Wire;
+    this.isOpening = true;
     try {
       wire = this.around.connect(await this.around.ticket());
     } catch {
       this.retry();
       return;
+    } finally {
+      this.isOpening = false;
     }
     if (this.isStopped()) {
       wire.close();
@@ -141,10 +158,13 @@ export class Socket {
 
   /** A connection that is half dead says nothing: whoever does not answer in time is left. */
   private pulse(): void {
-    this.cancelPulse = this.around.later(() => {
-      this.say({ op: "ping" });
-      this.cancelPulse = this.around.later(() => this.lost(), PATIENCE);
-    }, PULSE);
+    this.cancelPulse = this.around.later(() => this.probe(PATIENCE), PULSE);
+  }
+
+  private probe(patience: number): void {
+    this.cancelPulse?.();
+    this.say({ op: "ping" });
+    this.cancelPulse = this.around.later(() => this.lost(), patience);
   }
 
   private take(text: string): void {

@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 import { ask, Refused, sentence } from "../api/ask";
-import { mayWrite } from "../api/live";
+import { connection, mayWrite } from "../api/live";
 import type { Run } from "../api/shapes";
+import { notNow } from "../api/socket";
 import { useAnswer } from "../shell/loading";
 import { Trouble } from "../shell/Trouble";
 import { cleanText } from "../text/clean";
@@ -16,18 +17,22 @@ function atItsEnd(box: HTMLPreElement | null): void {
 
 /** What a run wants to be allowed or told, as its screen shows it, and the answers to it. */
 export function Approval({ run }: { run: Run }) {
-  const prompt = useAnswer<Prompt>(() => ask("GET", `/api/runs/${run.id}/prompt`), [run.id, run.state, run.reason, run.since]);
+  const prompt = useAnswer<Prompt>(() => ask("GET", `/api/runs/${run.id}/prompt`), [run.id, run.who, run.state, run.reason, run.since]);
   const [trouble, setTrouble] = useState<string | null>(null);
   const [isSending, setSending] = useState(false);
   const shown = prompt.value;
+  const isOld = notNow(connection.value);
 
   const answer = async (choice: string): Promise<void> => {
     if (shown === null) return;
     setSending(true);
     setTrouble(null);
     try {
-      const { result, why } = await ask<Delivered>("POST", `/api/runs/${run.id}/answer`, { prompt: shown.prompt, choice });
-      if (result === "refused") setTrouble(`Nothing was sent: ${why ?? "it was refused."}`);
+      const { result, why } = await ask<Delivered>("POST", `/api/runs/${run.id}/answer`, { prompt: shown.prompt, who: shown.who, choice });
+      if (result === "refused") {
+        setTrouble(`Nothing was sent: ${why ?? "it was refused"}.`);
+        prompt.again();
+      }
     } catch (error) {
       setTrouble(error instanceof Refused && error.status === 409 ? `Nothing was sent. ${error.message}` : sentence(error));
       if (error instanceof Refused && error.code === "SCREEN_CHANGED") prompt.again();
@@ -49,14 +54,14 @@ export function Approval({ run }: { run: Run }) {
         {shown && mayWrite() && (
           <div class="row">
             {choicesOf(shown).map(({ key, label }) => (
-              <button key={key} class="button choice" disabled={isSending} onClick={() => void answer(key)}>
+              <button key={key} class="button choice" disabled={isSending || isOld !== null} onClick={() => void answer(key)}>
                 <kbd>{key}</kbd>
                 <Said text={label} />
               </button>
             ))}
           </div>
         )}
-        <p class="soft small">An answer is sent only while the screen still shows this.</p>
+        <p class="soft small">{isOld ?? "An answer is sent only while the same agent still shows this."}</p>
       </div>
     </section>
   );

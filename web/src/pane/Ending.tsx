@@ -1,5 +1,8 @@
+import { useRef } from "preact/hooks";
 import { ask } from "../api/ask";
+import { connection } from "../api/live";
 import type { Run } from "../api/shapes";
+import { notNow } from "../api/socket";
 import { refresh } from "../runs/store";
 import { Confirm } from "../shell/Confirm";
 import { go } from "../shell/route";
@@ -7,8 +10,11 @@ import { Said } from "../text/Said";
 
 /** End a run, or follow it no longer; asked twice, since what is typed into a killed pane is nobody's. */
 export function Ending({ run }: { run: Run }) {
+  // Who was shown when it was asked for, and nobody who is there by the time it is said again.
+  const meant = useRef<string | null>(null);
   const end = async (mode: "kill" | "detach"): Promise<void> => {
-    await ask("DELETE", `/api/runs/${run.id}?mode=${mode}`);
+    const who = meant.current === null ? "" : `&who=${encodeURIComponent(meant.current)}`;
+    await ask("DELETE", `/api/runs/${run.id}?mode=${mode}${who}`);
     await refresh();
     go("runs");
   };
@@ -17,6 +23,8 @@ export function Ending({ run }: { run: Run }) {
       label="End…"
       class="danger ending"
       name="end-title"
+      onOpen={() => (meant.current = run.who)}
+      notNow={notNow(connection.value)}
       title={
         <>
           End <Said text={run.target} />?

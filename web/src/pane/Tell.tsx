@@ -1,25 +1,29 @@
 import { useState } from "preact/hooks";
 import { ask, sentence } from "../api/ask";
+import { connection } from "../api/live";
 import type { Run } from "../api/shapes";
+import { notNow } from "../api/socket";
 import { Said } from "../text/Said";
-import { saidOf, type Delivered } from "./telling";
+import { cameOf, meantFor, saidOf, written, type Delivered, type Writing } from "./telling";
 
 /** A text for the agent, delivered as `perdure send` does, with what came of it. */
 export function Tell({ run }: { run: Run }) {
-  const [text, setText] = useState("");
+  const [writing, setWriting] = useState<Writing>({ text: "", who: null });
+  const { text } = writing;
+  const isOld = notNow(connection.value);
   const [isSending, setSending] = useState(false);
   const [said, setSaid] = useState<{ tone: string; text: string; isDraft?: boolean } | null>(null);
 
   const send = async (joined: boolean): Promise<void> => {
-    if (text.trim() === "" || isSending) return;
+    if (text.trim() === "" || isSending || isOld !== null) return;
     setSending(true);
     setSaid(null);
     try {
       // Whoever looks at a conversation tells that one something, and no other that may be there by now.
-      const conversation = run.certain ? run.conversation : null;
-      const came = await ask<Delivered>("POST", `/api/runs/${run.id}/input`, { text, joined, conversation });
+      const who = meantFor(writing, run.who);
+      const came = await ask<Delivered>("POST", `/api/runs/${run.id}/input`, { text, joined, who });
       setSaid({ tone: came.result === "delivered" ? "news" : "call", text: saidOf(came), isDraft: typeof came.draft === "string" });
-      if (came.result !== "refused") setText("");
+      setWriting((now) => cameOf({ text: now.text, who }, came));
     } catch (error) {
       setSaid({ tone: "trouble", text: sentence(error) });
     } finally {
@@ -42,7 +46,7 @@ export function Tell({ run }: { run: Run }) {
         placeholder="Tell it something"
         aria-label="Tell it something"
         data-after-terminal
-        onInput={(event) => setText(event.currentTarget.value)}
+        onInput={(event) => setWriting(written(writing, event.currentTarget.value, run.who))}
         onKeyDown={(event) => {
           if (event.key === "Enter" && !event.shiftKey) {
             event.preventDefault();
@@ -50,15 +54,15 @@ export function Tell({ run }: { run: Run }) {
           }
         }}
       />
-      <button class="button main" disabled={isSending || text.trim() === ""}>
+      <button class="button main" disabled={isSending || isOld !== null || text.trim() === ""} title={isOld ?? undefined}>
         {isSending ? "Sending…" : "Send"}
       </button>
       <p class={`said soft ${said ? `tone-${said.tone}` : ""}`} role="status">
-        {said === null ? "" : <Said text={said.text} />}
+        {isOld !== null && text !== "" ? isOld : said === null ? "" : <Said text={said.text} />}
       </p>
       {said?.isDraft && (
         <div class="row choose">
-          <button type="button" class="button" onClick={() => void send(true)}>
+          <button type="button" class="button" disabled={isSending || isOld !== null} onClick={() => void send(true)}>
             Add it to that and send both
           </button>
           <span class="soft small">Or take it back in the terminal, and send yours again.</span>

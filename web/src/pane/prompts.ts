@@ -6,6 +6,8 @@ export interface Choice {
 }
 
 export interface Prompt {
+  /** Who asks; handed back with the answer. */
+  who: string | null;
   /** As the screen shows it; handed back with the answer. */
   prompt: string;
   /** None where the screen does not tell. */
@@ -13,7 +15,7 @@ export interface Prompt {
 }
 
 /** The answers that can be given, always with a way out. */
-export function choicesOf({ choices }: Prompt): Choice[] {
+export function choicesOf({ choices }: Omit<Prompt, "who">): Choice[] {
   const found = choices.length > 0 ? [...choices] : [{ key: "Enter", label: "what is marked" }];
   return found.some(({ key }) => key === "Escape") ? found : [...found, { key: "Escape", label: "leave it" }];
 }

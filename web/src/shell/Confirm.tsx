@@ -17,11 +17,15 @@ interface ConfirmProps {
   name: string;
   title: ComponentChildren;
   choices: readonly Choice[];
+  /** Called when it asks. */
+  onOpen?: () => void;
+  /** Why none of it can be done at the moment. */
+  notNow?: string | null;
   children: ComponentChildren;
 }
 
 /** A button that asks once more, and says what will be, before anything is done. */
-export function Confirm({ label, class: kind, name, title, choices, children }: ConfirmProps) {
+export function Confirm({ label, class: kind, name, title, choices, onOpen, notNow = null, children }: ConfirmProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [trouble, setTrouble] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -40,20 +44,26 @@ export function Confirm({ label, class: kind, name, title, choices, children }: 
   };
   return (
     <>
-      <button class={`button ${kind ?? ""}`} onClick={() => dialog.current?.showModal()}>
+      <button
+        class={`button ${kind ?? ""}`}
+        onClick={() => {
+          onOpen?.();
+          dialog.current?.showModal();
+        }}
+      >
         {label}
       </button>
       <dialog ref={dialog} aria-labelledby={name} onClose={() => setTrouble(null)}>
         <h2 id={name}>{title}</h2>
         <div class="stack">
           {children}
-          <Trouble text={trouble} />
+          <Trouble text={trouble ?? notNow} />
           <div class="row end">
             <button class="button" onClick={close}>
               Cancel
             </button>
             {choices.map((choice) => (
-              <button key={choice.label} class={`button ${choice.isDanger ? "danger" : ""}`} disabled={isBusy} onClick={() => void take(choice)}>
+              <button key={choice.label} class={`button ${choice.isDanger ? "danger" : ""}`} disabled={isBusy || notNow !== null} onClick={() => void take(choice)}>
                 {choice.label}
               </button>
             ))}
