@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+
 import pytest
 
 from perdure.cli._setup import Setup
@@ -15,8 +18,10 @@ from perdure.tmux.act import Spot, end
 from tests.acceptance.boxing import screen
 from tests.acceptance.kit import only_json, sentence, wait_for
 from tests.acceptance.simulants import Simulants
+from tests.acceptance.test_send import OTHER, await_only, begun, interposed, is_known, replaced, replacing
+from tests.acceptance.watching import stored_runs, watching
 from tests.conftest import PrivateHome
-from tests.perdure_cli import Perdure
+from tests.perdure_cli import Perdure, Ran
 from tests.tmux_server import TmuxServer
 
 
@@ -138,6 +143,82 @@ def test_a_run_is_named_by_its_id(crowd: TmuxServer, perdure: Perdure) -> None:
     assert only_json(perdure.ok("kill", "--json", run.id))["id"] == run.pane
     assert "a:0.0" not in _panes(crowd)
     assert perdure("kill", run.id).code == 3
+
+
+# -- another agent in the pane of a run -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def agents(private_home: PrivateHome) -> Iterator[Simulants]:
+    agents = Simulants(private_home)
+    yield agents
+    agents.end_all()
+
+
+def _is_spared(agents: Simulants, tmux: TmuxServer, ran: Ran) -> None:
+    assert ran.code == 6, ran
+    assert "another agent was started there meanwhile; look again" in sentence(ran)
+    assert list(agents.running()) == [OTHER]
+    assert tmux.show("#{pane_dead}", "work:") == "0"
+
+
+@pytest.mark.parametrize("words", [("kill",), ("kill", "--anyway"), ("seen",), ("wait", "--until", "idle")])
+def test_who_came_after_the_run_was_recorded_is_not_it(
+    agents: Simulants, tmux: TmuxServer, perdure: Perdure, words: tuple[str, ...]
+) -> None:
+    pane = begun(agents, tmux)
+    with watching(perdure) as watcher:
+        run = watcher.await_run("work:0.0", is_known, "with its agent")
+    before = stored_runs()[run.id]
+    replaced(agents, tmux, "--session", OTHER)
+    await_only(agents, tmux, OTHER)
+    _is_spared(agents, tmux, perdure(*words, run.id))
+    assert stored_runs()[run.id] == before
+    if words == ("kill",):
+        # Whoever names the place means whoever is there.
+        assert only_json(perdure.ok("kill", "--json", pane))["result"] == "killed"
+        agents.await_gone()
+
+
+@pytest.mark.parametrize("word", ["kill", "seen", "wait"])
+def test_who_came_just_now_is_not_the_run_the_daemon_knows(
+    agents: Simulants, tmux: TmuxServer, perdure: Perdure, word: str
+) -> None:
+    begun(agents, tmux)
+    with watching(perdure) as watcher:
+        run = watcher.await_run("work:0.0", is_known, "with its agent")
+        watcher.process.send_signal(signal.SIGSTOP)
+        try:
+            replaced(agents, tmux, "--session", OTHER)
+            await_only(agents, tmux, OTHER)
+            if word == "kill":
+                _is_spared(agents, tmux, perdure("kill", run.id))
+        finally:
+            watcher.process.send_signal(signal.SIGCONT)
+        # From when it is seen, the run is this agent's.
+        watcher.await_run(run.id, lambda run: run.identity is not None and run.identity.conversation == OTHER)
+        perdure.ok(word, run.id, *(("--until", "idle", "--timeout", "60") if word == "wait" else ()))
+
+
+def test_who_comes_in_the_last_moment_is_not_ended(
+    private_home: PrivateHome, agents: Simulants, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    begun(agents, tmux)
+    with watching(perdure) as watcher:
+        run = watcher.await_run("work:0.0", is_known, "with its agent")
+    ran = perdure("kill", run.id, env=interposed(private_home, tmux, "kill-pane", replacing(agents)))
+    assert ran.code == 6, ran
+    assert "another program was started there meanwhile; look again" in sentence(ran)
+    await_only(agents, tmux, OTHER)
+
+
+def test_what_is_left_of_an_agent_is_its_run_still(agents: Simulants, tmux: TmuxServer, perdure: Perdure) -> None:
+    perdure.ok("new", "work", "--agent", "simulant")
+    with watching(perdure) as watcher:
+        run = watcher.await_run("work:0.0", lambda run: run.program is not None, "with its agent")
+    tmux.run("send-keys", "-t", "work:", "/quit", "Enter")
+    agents.await_gone()
+    assert only_json(perdure.ok("kill", "--json", run.id))["result"] == "killed"
 
 
 def _followed(setup: Setup, store: Store, tmux: TmuxServer) -> Run:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from perdure.agents import roster
 from perdure.cli._setup import Setup
 from perdure.cli.find import panes_at
 from perdure.cli.missed import unanswered
@@ -16,11 +18,14 @@ from perdure.host.clock import now
 from perdure.host.users import user_by_uid
 from perdure.live.deliver import Recipient
 from perdure.live.meant import meant_by
-from perdure.live.recognise import found_in
+from perdure.live.present import refuse_strangers
+from perdure.live.recognise import Found, found_in
 from perdure.model.run import Run, number_of
+from perdure.model.server import Server
 from perdure.model.snapshot import Capture, Miss, Missed
 from perdure.model.topology import Pane
 from perdure.model.user import User
+from perdure.ports import HostView
 from perdure.snapshots.look import Looked
 from perdure.tmux.act import Spot
 
@@ -99,7 +104,36 @@ def recipient(setup: Setup, aimed: Aim, conversation: str | None = None) -> Reci
     spot = Spot(capture.server.socket, owner_of(setup, capture), pane.id, server, timeout)
     found = next(each for each in found_in(capture) if each.pane == pane.id)
     seen = (found.program, found.identity) if found.program is not None and found.identity is not None else None
-    return Recipient(spot=spot, meant=meant_by(aimed.run or found, conversation), seen=seen)
+    meant = meant_by(aimed.run or found, conversation)
+    if aimed.run is None and meant.agent is None:
+        # A shell: what is for the agent it is left of is no command for it.
+        meant = structs.replace(meant, agent=_was_there(setup, aimed, found))
+    return Recipient(spot=spot, meant=meant, seen=seen)
+
+
+def run_of(setup: Setup, aimed: Aim) -> Run | None:
+    """Return the run that was recorded in a pane, None when there is none."""
+    capture = aimed.capture
+    for run in setup.readable.list_runs(host=setup.host, over=False):
+        if (run.server.key, run.process, run.pane) == (capture.server.key, capture.topology.process, aimed.pane.id):
+            return run
+    return None
+
+
+def refuse_others(setup: Setup, run: Run) -> None:
+    """Raise RunReplaced when the pane of an agent's run has another agent by now. Who does not answer says nothing."""
+    if run.identity is None or run.is_over or run.process is None:
+        return
+    spot = Spot(
+        run.server.socket, setup.user_of(run.server), run.pane, run.process.pid, setup.config.tmux.timeout_seconds
+    )
+    with suppress(Unanswered):
+        refuse_strangers(run, spot, known=roster(setup.config.agents), view=view_of(setup, run.server), now=now)
+
+
+def view_of(setup: Setup, server: Server) -> HostView | None:
+    """Return the files of a server's user; None for anybody else's, which are theirs to lead us astray with."""
+    return setup.surroundings().view_of(setup.me) if server.uid == setup.me.uid else None
 
 
 def place_of(capture: Capture, pane: Pane) -> str:
@@ -108,6 +142,23 @@ def place_of(capture: Capture, pane: Pane) -> str:
     link = next(each for each in topology.links if each.window == pane.window)
     session = next(each for each in topology.sessions if each.id == link.session)
     return f"{session.name}:{link.index}.{pane.index}"
+
+
+def _was_there(setup: Setup, aimed: Aim, found: Found) -> str | None:
+    """Return the agent that was last known in a pane which is a shell's by now, by its run or the last snapshot."""
+    topology = aimed.capture.topology
+    try:
+        run = run_of(setup, aimed)
+        if run is not None:
+            return run.agent if run.first in (None, found.first) else None
+        snapshot = setup.readable.latest_snapshot(aimed.capture.server)
+    except (NotFound, StoreUnusable):
+        return None
+    if snapshot is None or snapshot.topology.process != topology.process:
+        return None
+    panes = snapshot.topology.panes
+    was = next((each for each in panes if (each.id, each.pid) == (aimed.pane.id, aimed.pane.pid)), None)
+    return was.identity.agent if was is not None and was.identity is not None else None
 
 
 def _named(target: str, there: Sequence[Looked]) -> list[Aim]:

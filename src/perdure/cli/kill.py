@@ -9,8 +9,9 @@ from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
+from perdure.agents import roster
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
-from perdure.cli.aim import Aim, aim, find_run, look_around, owner_of, place_of
+from perdure.cli.aim import aim, find_run, look_around, owner_of, place_of, run_of, view_of
 from perdure.cli.find import panes_at
 from perdure.cli.render import counted, print_json, printable
 from perdure.cli.save import keep
@@ -18,6 +19,7 @@ from perdure.errors import NoDaemon, NotFound, PerdureError, StoreUnusable, Usag
 from perdure.host.clock import now
 from perdure.live.ending import detached
 from perdure.live.find import spellings
+from perdure.live.present import end_run
 from perdure.model.run import Run
 from perdure.model.snapshot import Missed
 from perdure.model.topology import Session
@@ -35,6 +37,8 @@ class Doomed(Struct, frozen=True, kw_only=True):
     panes: int
     #: The other sessions that show a window of it. A session's windows live on there; a window, or a pane, goes with it.
     shared: tuple[str, ...] = ()
+    #: The run it was named by.
+    run: Run | None = None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +58,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     capture = doomed.looked.capture
     timeout = setup.config.tmux.timeout_seconds
     spot = Spot(capture.server.socket, owner_of(setup, capture), doomed.id, capture.topology.process.pid, timeout)
-    was_there = end(spot, doomed.kind, doomed.id)
+    was_there = _end(setup, spot, doomed)
     if args.json:
         result = "killed" if was_there else "gone"
         facts: dict[str, object] = {"kind": doomed.kind, "id": doomed.id, "panes": doomed.panes}
@@ -69,6 +73,14 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
 
 run = with_setup(_run)
+
+
+def _end(setup: Setup, spot: Spot, doomed: Doomed) -> bool:
+    """End it, False when it was gone already. By the id of a run only who was recorded under it."""
+    if doomed.run is None:
+        return end(spot, doomed.kind, doomed.id)
+    view = view_of(setup, doomed.looked.capture.server)
+    return end_run(doomed.run, spot, known=roster(setup.config.agents), view=view, now=now)
 
 
 def _doomed(setup: Setup, target: str, there: Sequence[Looked], missed: Sequence[Missed]) -> Doomed:
@@ -90,7 +102,8 @@ def _doomed(setup: Setup, target: str, there: Sequence[Looked], missed: Sequence
     aimed = aim(setup, target, there, missed)
     called = place_of(aimed.capture, aimed.pane)
     shared = _shared(aimed.looked, {aimed.pane.window}, called)
-    return Doomed(looked=aimed.looked, kind="pane", id=aimed.pane.id, called=called, panes=1, shared=shared)
+    id, run = aimed.pane.id, aimed.run
+    return Doomed(looked=aimed.looked, kind="pane", id=id, called=called, panes=1, shared=shared, run=run)
 
 
 def _shared(looked: Looked, windows: Collection[str], called: str) -> tuple[str, ...]:
@@ -156,7 +169,7 @@ def _detach(setup: Setup, args: argparse.Namespace) -> int:
     run = find_run(setup, args.target)
     if run is None:
         there, missed = look_around(setup, args)
-        run = _run_of(setup, aim(setup, args.target, there, missed))
+        run = run_of(setup, aim(setup, args.target, there, missed))
     if run is None or run.is_over:
         raise NotFound(f"Nobody follows {args.target!r}: only what `perdure up` watches can be let go of.")
     try:
@@ -169,11 +182,3 @@ def _detach(setup: Setup, args: argparse.Namespace) -> int:
     else:
         print(printable(f"{run.id} ({run.place.target}): no longer followed; it lives on in tmux."))
     return 0
-
-
-def _run_of(setup: Setup, aimed: Aim) -> Run | None:
-    capture = aimed.capture
-    for run in setup.readable.list_runs(host=setup.host, over=False):
-        if (run.server.key, run.process, run.pane) == (capture.server.key, capture.topology.process, aimed.pane.id):
-            return run
-    return None

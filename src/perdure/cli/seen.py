@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 import msgspec
 
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
+from perdure.cli.aim import refuse_others
 from perdure.cli.ask import PATIENCE, ask_runs, on_socket
 from perdure.cli.render import print_json, printable
 from perdure.daemon.call import call
@@ -45,14 +47,22 @@ run = with_setup(_run)
 
 
 def _told(setup: Setup, args: argparse.Namespace) -> tuple[Run, Run]:
-    before = find_run(ask_runs(setup, args), args.target)
+    before = _meant(setup, args, ask_runs(setup, args))
     answer = call(setup.state_dir, MarkSeen(run=before.id), PATIENCE)
     return before, msgspec.convert(answer, type=Run)
 
 
+def _meant(setup: Setup, args: argparse.Namespace, runs: Sequence[Run]) -> Run:
+    """Return the run somebody has seen. Raises `RunReplaced` when the screen of that id is another's by now."""
+    run = find_run(runs, args.target)
+    if run.id == args.target:
+        refuse_others(setup, run)
+    return run
+
+
 def _recorded(setup: Setup, args: argparse.Namespace) -> tuple[Run, Run]:
     """Write it down where the next daemon finds it."""
-    before = find_run(on_socket(list(setup.readable.list_runs(host=setup.host)), args), args.target)
+    before = _meant(setup, args, on_socket(list(setup.readable.list_runs(host=setup.host)), args))
     if before.status.reason is not Reason.DONE:
         return before, before
     track, events = advance(Track(run=before), Watched(), now())

@@ -12,7 +12,7 @@ import msgspec
 
 from perdure.agents import roster
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
-from perdure.cli.aim import Aim, aim, look_around, place_of, recipient
+from perdure.cli.aim import Aim, aim, look_around, place_of, recipient, view_of
 from perdure.cli.render import print_json, printable
 from perdure.daemon import protocol
 from perdure.daemon.call import call
@@ -71,15 +71,13 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     there, missed = look_around(setup, args)
     aimed = aim(setup, args.target, there, missed)
     to = recipient(setup, aimed, args.conversation)
-    mine = to.spot.owner.uid == setup.me.uid
     at = now()
     with alone(setup.state_dir, to.spot, args.timeout):
         delivery = deliver(
             told,
             to,
             known=roster(setup.config.agents),
-            # Other people's files are theirs to lead us astray with: of them only the screen is believed.
-            view=setup.surroundings().view_of(setup.me) if mine else None,
+            view=view_of(setup, aimed.capture.server),
             now=now,
             pause=pause,
             timeout=args.timeout,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,11 +14,15 @@ from perdure.cli.render import print_json, printable
 from perdure.cli.send import seconds
 from perdure.daemon.call import call
 from perdure.daemon.protocol import Wait
-from perdure.errors import NoDaemon
+from perdure.errors import NoDaemon, RunReplaced
 from perdure.host.clock import pause, ticking
 from perdure.live.find import find_run
+from perdure.live.meant import meant_by, stranger
 from perdure.live.until import WORDS, Outcome, ended, not_reached, outcome, words_of
 from perdure.model.run import Run
+
+if TYPE_CHECKING:
+    from perdure.cli.watching import Watching
 
 #: How often the pane is looked at where nobody else does.
 _EVERY = 0.5
@@ -58,7 +63,11 @@ run = with_setup(_run)
 
 def _told(setup: Setup, args: argparse.Namespace, until: tuple[str, ...]) -> Run:
     """Have the daemon say when. One that ends meanwhile counts as none."""
+    from perdure.cli.aim import refuse_others
+
     run = find_run(ask_runs(setup, args), args.target)
+    if run.id == args.target:
+        refuse_others(setup, run)
     patience = None if args.timeout is None else args.timeout + _GRACE
     answer = call(setup.state_dir, Wait(run=run.id, until=until, timeout=args.timeout), patience)
     return msgspec.convert(answer, type=Run)
@@ -66,14 +75,19 @@ def _told(setup: Setup, args: argparse.Namespace, until: tuple[str, ...]) -> Run
 
 def _looked(setup: Setup, args: argparse.Namespace, until: tuple[str, ...], deadline: float | None) -> Run:
     """Look until it is so."""
-    from perdure.cli.aim import aim, look_around
+    from perdure.cli.aim import aim, look_around, refuse_others
     from perdure.cli.watching import Watching
 
     there, missed = look_around(setup, args)
-    watching = Watching(setup, aim(setup, args.target, there, missed))
+    aimed = aim(setup, args.target, there, missed)
+    if aimed.run is not None:
+        refuse_others(setup, aimed.run)
+    watching = Watching(setup, aimed)
     print("perdure: No daemon is at work; the pane is looked at twice a second.", file=sys.stderr, flush=True)
     while True:
         run = watching.run
+        if aimed.run is not None and (why := _is_another(aimed.run, watching)):
+            raise RunReplaced(f"{run.id} ({run.place.target}): {why}.")
         stands = outcome(run, until) if watching.is_settled else Outcome.WAITING
         if stands is Outcome.REACHED:
             return run
@@ -83,3 +97,11 @@ def _looked(setup: Setup, args: argparse.Namespace, until: tuple[str, ...], dead
             raise not_reached(run, until)
         pause(_EVERY if deadline is None else max(0.0, min(_EVERY, deadline - ticking())))
         watching.look()
+
+
+def _is_another(meant: Run, watching: Watching) -> str:
+    """Return why who is in the pane of an agent's run by now is not that agent, "" when it is, or nobody is."""
+    there = watching.there
+    if meant.identity is None or there.program is None:
+        return ""
+    return stranger(meant_by(meant), there, lambda: watching.run.identity)

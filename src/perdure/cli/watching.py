@@ -15,6 +15,7 @@ from perdure.cli.standing import tenant_of
 from perdure.daemon.seeing import at_prompt, on_screen, told
 from perdure.errors import StoreUnusable
 from perdure.host.clock import now
+from perdure.live.meant import There
 from perdure.live.supervise import Supervisor
 from perdure.model.observation import Ended, Ending, Passed
 from perdure.model.run import Reason, Run, RunState, Status, number_of
@@ -44,6 +45,13 @@ class Watching:
         run = self._supervisor.get(self._id)
         assert run is not None
         return run if number_of(run.id) is not None else structs.replace(run, id=run.place.target)
+
+    @property
+    def there(self) -> There:
+        """Who was in the pane at the last look."""
+        run, track = self.run, self._supervisor.track(self._id)
+        launchers = track.launchers if track is not None else ()
+        return There(first=run.first, agent=run.agent, program=run.program, launchers=launchers)
 
     @property
     def is_settled(self) -> bool:

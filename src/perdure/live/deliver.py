@@ -15,12 +15,13 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from perdure.agents import Roster, agent_of
+from perdure.agents import Roster
 from perdure.errors import NotFound
 from perdure.host.clock import ticking
-from perdure.host.processes import is_alive, read_processes
+from perdure.host.processes import is_alive
 from perdure.live.drafts import draft
-from perdure.live.meant import Meant, There, program_of, stranger, there_in
+from perdure.live.meant import Meant, stranger
+from perdure.live.present import Present, conversation_of, made_for, present_in
 from perdure.live.typed import (
     Held,
     Message,
@@ -39,12 +40,11 @@ from perdure.model.process import Process
 from perdure.model.run import Program, RunState
 from perdure.model.screen import Screen, ScreenReading, State
 from perdure.model.secrets import redact_text
-from perdure.model.server import Server
 from perdure.model.text import encode
 from perdure.model.wrapped import Stage, read_wrapper
 from perdure.ports import AgentAdapter, HostView, ReadsTranscripts, TellsState
 from perdure.tmux.act import OTHERS_TOO, PASSING, Spot, leave_mode, paste, press
-from perdure.tmux.peek import Peeked, peek
+from perdure.tmux.peek import Peeked, peek, started_with
 
 #: How long a text may take to show up, at most.
 _ECHO = 2.0
@@ -109,22 +109,8 @@ class _Look(Struct, frozen=True, kw_only=True):
     """A pane at one moment."""
 
     pane: Peeked
-    tree: tuple[Process, ...]
-    adapter: AgentAdapter | None
-    process: Process | None
-    there: There
+    who: Present
     reading: ScreenReading | None
-
-
-class _Sighting(Struct, frozen=True, kw_only=True):
-    """`ports.Sighting`: an agent that came into a pane since it was looked at."""
-
-    server: Server
-    pane: str
-    title: str
-    process: Process
-    tree: tuple[Process, ...]
-    at: datetime | None = None
 
 
 def deliver(
@@ -183,7 +169,7 @@ class _Delivering:
         looked = ticking()
         if before is None:
             return self._is(Result.REFUSED, "it is not there any more")
-        self._agent, self._process = before.adapter, before.process
+        self._agent, self._process = before.who.adapter, before.who.process
         self._spot = self._spot._replace(first=before.pane.pid)
         if why := self._refusal(before) or self._unless(before.pane.lines):
             return self._is(Result.REFUSED, why, look=before)
@@ -213,17 +199,23 @@ class _Delivering:
             return OTHERS_TOO
         if why := self._strange(look):
             return why
-        wrapped = read_wrapper(look.tree[0].argv) if look.tree else None
+        wrapped = read_wrapper(look.who.tree[0].argv) if look.who.tree else None
+        if expected is None and told.text and not told.anyway and wrapped is None and look.who.adapter is None:
+            expected = self._was_started_for()
         if wrapped is not None and wrapped.stage is Stage.PRELUDE and not told.keys:
             return "it waits to be started, which Enter does (--key Enter), and would not hear the text"
-        if expected is not None and look.adapter is None and not told.anyway:
+        if expected is not None and look.who.adapter is None and not told.anyway:
             if told.text:
                 return f"{expected} has ended, and the shell that is left would run the text as a command"
-            if self._to.meant.program is not None and self._to.meant.program not in look.there.programs:
+            if self._to.meant.program is not None and self._to.meant.program not in look.who.there.programs:
                 return f"{expected} has ended meanwhile; look again"
         if look.pane.mode and look.pane.mode not in PASSING:
             return f"it is in {look.pane.mode}, where keys mean something else"
         return objection(look.reading, told) or self._joined(look)
+
+    def _was_started_for(self) -> str | None:
+        """The agent that a pane was made for which is a shell's by now, None where it was made for none."""
+        return made_for(started_with(self._spot), self._known, self._now())
 
     def _joined(self, look: _Look) -> str:
         """Why a text would not stand alone, "" when it would. What was sent just before may be there for another moment."""
@@ -242,27 +234,13 @@ class _Delivering:
         return f"{self._draft!r} stands in its input, and the text would be joined with it"
 
     def _strange(self, look: _Look) -> str:
-        """Why those who are there are not those who are meant, "" when they are."""
-        return stranger(self._to.meant, look.there, lambda: self._conversation_of(look))
+        """Why those who would hear it are not those who are meant, "" when they are."""
+        why = stranger(self._to.meant, look.who.there, lambda: self._conversation_of(look))
+        return why or ("" if self._message.anyway else look.who.displaced)
 
     def _conversation_of(self, look: _Look) -> Identity | None:
-        """The conversation of who is there, as far as it can be told without a look at everybody."""
-        agent, process, seen = look.adapter, look.process, self._to.seen
-        if agent is None or process is None:
-            return None
-        if seen is not None and seen[0] == program_of(process):
-            return seen[1]
-        if self._view is None:
-            return None
-        spot = self._spot
-        server = Server(host="", user=spot.owner.name, uid=spot.owner.uid, socket=spot.socket)
-        sighting = _Sighting(
-            server=server, pane=spot.pane, title=look.pane.title, process=process, tree=look.tree, at=self._now()
-        )
-        try:
-            return next(iter(agent.identify(sighting, self._view)), None)
-        except Exception:  # an adapter that breaks has said nothing
-            return None
+        seen, now = self._to.seen, self._now()
+        return conversation_of(look.who, self._spot, look.pane.title, view=self._view, now=now, seen=seen)
 
     def _tell(self, before: _Look) -> Delivery:
         told = self._message
@@ -281,7 +259,7 @@ class _Delivering:
             self._press(told.keys or ("Enter",))
         elif typed is not None:
             return self._is(Result.DELIVERED, "it stands in the pane", by="screen", look=look)
-        if before.adapter is None or not (told.keys or told.enter):
+        if before.who.adapter is None or not (told.keys or told.enter):
             return self._watch_echo(before, typed)
         return self._confirm(before, typed)
 
@@ -293,9 +271,11 @@ class _Delivering:
         """Why Enter must not be pressed any more, "" when it may. Only of a look anew."""
         if look is None or self._is_over(look, before):
             return "its program ended just then"
-        was = before.there
-        if stranger(Meant(agent=was.agent, first=was.first, program=was.program), look.there, lambda: None):
+        was = before.who.there
+        if stranger(Meant(agent=was.agent, first=was.first, program=was.program), look.who.there, lambda: None):
             return "another program was started there just then"
+        if look.who.displaced and not before.who.displaced:
+            return "its agent was stopped just then"
         if look.pane.mode:
             return f"somebody went into {look.pane.mode} just then"
         if look.pane.is_shared:
@@ -410,7 +390,7 @@ class _Delivering:
         """Whether anybody says that the agent is at work: then that it is proves nothing."""
         if look.reading is not None and look.reading.state is State.BUSY:
             return True
-        agent, process, view = look.adapter, look.process, self._view
+        agent, process, view = look.who.adapter, look.who.process, self._view
         if process is None or view is None or not isinstance(agent, TellsState):
             return False
         return any(each.state is RunState.BUSY for each in agent.told(process, view))
@@ -449,16 +429,9 @@ class _Delivering:
         pane = peek(self._spot)
         if pane is None:
             return None
-        if self._before is None or anew:
-            tree = read_processes(self._known.environment).tree(pane.pid, pane.tty)
-            found = agent_of(tree, self._known)
-            adapter, process = found or (None, None)
-            there = there_in(tree, found, self._known)
-        else:
-            known = self._before
-            tree, adapter, process, there = known.tree, known.adapter, known.process, known.there
-        reading = adapter.read_screen(Screen(lines=pane.lines, title=pane.title)) if adapter is not None else None
-        return _Look(pane=pane, tree=tree, adapter=adapter, process=process, there=there, reading=reading)
+        who = present_in(pane, self._known) if self._before is None or anew else self._before.who
+        screen = Screen(lines=pane.lines, title=pane.title)
+        return _Look(pane=pane, who=who, reading=who.adapter.read_screen(screen) if who.adapter is not None else None)
 
     def _is(self, result: Result, why: str, *, by: str | None = None, look: _Look | None = None) -> Delivery:
         return Delivery(
@@ -474,7 +447,7 @@ class _Delivering:
 
 def _draft(look: _Look) -> str:
     """What somebody has begun to tell an agent. A shell's input is a command's."""
-    if look.adapter is None or (look.reading is not None and look.reading.frozen):
+    if look.who.adapter is None or (look.reading is not None and look.reading.frozen):
         return ""
     waits = look.reading is not None and look.reading.state is State.IDLE
     return draft(look.pane.lines, look.pane.cursor, waits=waits)
