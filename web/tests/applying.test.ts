@@ -23,3 +23,10 @@ test("a thought that says nothing takes the words of before away", () => {
   const [run] = applied([busy], happened("thought", { thought: null, objective: "make it faster" }));
   expect([run?.thought, run?.objective]).toEqual([null, "make it faster"]);
 });
+
+test("what is followed no longer is told from what is gone", () => {
+  const [letGo] = applied([aRun({ id: "r1" })], happened("run_deleted", { reason: "api_delete", mode: "detach" }));
+  expect([letGo?.detached, letGo?.ended_at]).toEqual([true, "2026-11-15T12:00:00Z"]);
+  const [gone] = applied([aRun({ id: "r1" })], happened("run_deleted", { reason: "tmux_reconcile_missing" }));
+  expect([gone?.detached, gone?.ended_at]).toEqual([false, "2026-11-15T12:00:00Z"]);
+});

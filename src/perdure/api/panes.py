@@ -10,10 +10,9 @@ from perdure.api.caller import Caller
 from perdure.api.world import ApiWorld
 from perdure.errors import NotFound
 from perdure.live.deliver import Recipient
+from perdure.live.ending import why_over
 from perdure.live.meant import meant_as
-from perdure.model.event import EventKind
 from perdure.model.run import Run
-from perdure.store.store import Store
 from perdure.tmux.act import Spot
 
 
@@ -29,21 +28,9 @@ class Mode(StrEnum):
 async def run_with_pane(world: ApiWorld, id: str, caller: Caller) -> Run:
     """Return a run of the caller's whose pane is there, as far as is known. Raises `NotFound`."""
     run = await world.run(id, caller)
-    if run.is_over and await is_detached(world, run):
-        raise NotFound(f"{id} is not followed any more, as somebody asked for; its pane is left to itself.")
     if run.is_over or run.process is None:
-        raise NotFound(f"The pane of {id} is gone; `perdure restore` brings back what was saved of it.")
+        raise NotFound(why_over(run))
     return run
-
-
-async def is_detached(world: ApiWorld, run: Run) -> bool:
-    """Return whether a run is over only because somebody asked that it be followed no longer."""
-
-    def work(store: Store) -> bool:
-        told = store.read_events(after=0, limit=1, run=run.id, kinds=(EventKind.RUN_DELETED,))
-        return any(each.event.data.get("mode") == Mode.DETACH for each in told)
-
-    return await world.read(work)
 
 
 def spot_of(world: ApiWorld, run: Run) -> Spot:

@@ -227,6 +227,15 @@ async def seen(world: World, caller: Who, id: Id) -> RunRow:
     return world.rows.of(await world.answers.answer(protocol.MarkSeen(run=id), caller.uid))
 
 
+@post("/api/runs/{id:str}/follow", status_code=200, responses=failures(404))
+async def follow(world: World, caller: Who, id: Id) -> RunRow:
+    """Follow a run again that was let go of, under the id it had; 404 when its pane is gone."""
+    await world.run(id, caller)
+    run = await world.answers.answer(protocol.Follow(run=id), caller.uid)
+    world.logs.audit(caller, "follow", run.id)
+    return world.rows.of(run)
+
+
 @post("/api/runs", responses=failures(404, 409, 504))
 async def begin(world: World, caller: Who, data: JSONBody[NewRun]) -> Started:
     """Start an agent, a command or a shell in a session of its own, and say when it is ready."""
@@ -391,4 +400,4 @@ def _where(world: ApiWorld, data: NewRun, user: User) -> tuple[str, str]:
     return cwd, canonical(data.socket)
 
 
-ROUTES = (tell, answer, wait, seen, begin, let_go)
+ROUTES = (tell, answer, wait, seen, follow, begin, let_go)

@@ -64,8 +64,10 @@ class RunRow(Standing, frozen=True, kw_only=True):
     stale: bool
     exit_status: int | None
     exit_signal: int | None
-    #: When its pane was gone.
+    #: When its pane was gone, or it was let go of.
     ended_at: datetime | None
+    #: It was let go of: its pane was left as it was, and is not followed any more.
+    detached: bool
 
 
 def run_row(run: Run) -> RunRow:
@@ -97,6 +99,7 @@ def run_row(run: Run) -> RunRow:
         exit_status=run.exit_status,
         exit_signal=run.exit_signal,
         ended_at=run.ended_at,
+        detached=run.detached,
     )
 
 

@@ -17,6 +17,7 @@ from perdure.errors import NotFound, Refused, StoreUnusable, Unanswered, UsageEr
 from perdure.host.clock import now
 from perdure.host.users import user_by_uid
 from perdure.live.deliver import Recipient
+from perdure.live.ending import why_over
 from perdure.live.meant import meant_by
 from perdure.live.present import refuse_strangers
 from perdure.live.recognise import Found, found_in
@@ -187,4 +188,4 @@ def _of_run(run: Run, there: Sequence[Looked]) -> Aim:
             for pane in topology.panes:
                 if pane.id == run.pane:
                     return Aim(looked=looked, pane=pane, run=run)
-    raise NotFound(f"The pane of {run.id} is gone; `perdure restore` brings back what was saved of it.")
+    raise NotFound(why_over(run))

@@ -180,5 +180,5 @@ def _detach(setup: Setup, args: argparse.Namespace) -> int:
     if args.json:
         print_json({"result": "detached", "run": run.id, "pane": run.pane, "socket": run.server.socket})
     else:
-        print(printable(f"{run.id} ({run.place.target}): no longer followed; it lives on in tmux."))
+        print(printable(f"{run.id} ({run.place.target}): not followed any more; it lives on in tmux."))
     return 0

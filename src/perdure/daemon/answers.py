@@ -12,6 +12,7 @@ from perdure.daemon.daemon import Daemon
 from perdure.daemon.rounds import Rounds
 from perdure.errors import NotFound, Refused, RunNotFound, StoreUnusable, UsageError
 from perdure.host.users import user_by_name, user_by_uid
+from perdure.live.ending import why_over
 from perdure.live.whose import ROOT, is_run_of
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.observation import Told, Watched
@@ -45,6 +46,8 @@ class Answers:
                 return await self._daemon.in_order(lambda rounds: _told(rounds, request, uid))
             case protocol.Detach():
                 return await self._daemon.in_order(lambda rounds: _detach(rounds, request.run, uid))
+            case protocol.Follow():
+                return await self._daemon.in_order(lambda rounds: _follow(rounds, request.run, uid))
             case protocol.Save():
                 return await self._daemon.in_order(lambda rounds: rounds.save())
             case protocol.AskLogin():
@@ -139,7 +142,18 @@ def _told(rounds: Rounds, asked: protocol.MarkTold, uid: int) -> Run | None:
 def _detach(rounds: Rounds, id: str, uid: int) -> Run:
     run = _run(rounds, id, uid)
     if run.is_over:
-        raise RunNotFound(f"{id} is not followed: its pane is gone.")
+        raise RunNotFound(why_over(run))
     over = rounds.supervisor.detach(id, rounds.world.now())
     _promise(rounds, id, "let go of")
     return over
+
+
+def _follow(rounds: Rounds, id: str, uid: int) -> Run:
+    run = _run(rounds, id, uid)
+    if run.detached:
+        rounds.supervisor.follow(id)
+        rounds.save(run.server.key)
+        run = _run(rounds, id, uid)
+    if run.is_over:
+        raise RunNotFound(why_over(run))
+    return run

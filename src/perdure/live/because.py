@@ -38,7 +38,7 @@ _FATES: Mapping[str, str] = {
     "tmux_reconcile_missing": "Its pane was closed.",
     "startup_missing_tmux": "Its pane was gone when Perdure began to look.",
     "server_died": "Its tmux server has ended.",
-    "api_delete": "Somebody let go of it through Perdure.",
+    "api_delete": "Somebody wanted it followed no longer; its pane was left as it was.",
 }
 
 

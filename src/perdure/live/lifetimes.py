@@ -58,6 +58,7 @@ def returned(run: Run, found: Found, now: datetime) -> tuple[Track, tuple[Event,
         exit_status=None,
         exit_signal=None,
         ended_at=None,
+        detached=False,
     )
     words = {"from": run.status.word, "to": status.word}
     return Track(run=back), (_event(EventKind.RUN_RETURNED, back, found, now, **words),)

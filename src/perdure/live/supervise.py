@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -127,6 +127,7 @@ class Supervisor:
             each for each in wanted if at_once or self._has_begun(each, *contents[each.server.key, each.pane], now)
         ]
         servers = {capture.server.key for capture in captures}
+        self._let_go_for_good(everything, servers)
         everyone = [*self._over.values(), *self.runs]
         result = recognise(found, everyone, servers)
         unsaid = () if at_once else {_key(each) for each in result.unsaid if self._may_still_say(each, now)}
@@ -148,6 +149,16 @@ class Supervisor:
             self._look_into(id, each, capture, pane, now)
         self._index()
         return Left(without_id=without_id, not_begun=len(wanted) - len(found), unsaid=len(unsaid))
+
+    def _let_go_for_good(self, found: Sequence[Found], servers: Collection[str]) -> None:
+        """Take in which panes that were let go of are gone: of those nobody may say that they were left as they were."""
+        there = {(each.server.key, each.process, each.pane) for each in found}
+        for run in [run for run in self._over.values() if run.detached and run.server.key in servers]:
+            key = (run.server.key, run.process, run.pane)
+            if key not in there:
+                self._let_go.discard(key)
+                self._over[run.id] = structs.replace(run, detached=False)
+                self._dirty[run.id] = None
 
     def _has_begun(self, found: Found, capture: Capture, pane: Pane, now: datetime) -> bool:
         """Return whether it can be said who is in a pane: not while its first process is still a copy of tmux, or unseen.
@@ -207,6 +218,11 @@ class Supervisor:
         self._let_go.add((over.server.key, over.process, over.pane))
         self._index()
         return over
+
+    def follow(self, id: str) -> None:
+        """Take up the pane of a run that was let go of, as soon as it is looked at, where that is still there."""
+        if run := self._over.get(id):
+            self._let_go.discard((run.server.key, run.process, run.pane))
 
     def server_died(self, server: str, event: Event, now: datetime) -> None:
         """All runs of a server have ended with it."""

@@ -150,8 +150,10 @@ class Run(Struct, frozen=True, kw_only=True):
     theme: str | None = None
     exit_status: int | None = None
     exit_signal: int | None = None
-    #: When its pane was gone; what has ended may come back.
+    #: When its pane was gone, or it was let go of; what has ended may come back.
     ended_at: datetime | None = None
+    #: It is over because somebody wanted it followed no longer: its pane was left as it was.
+    detached: bool = False
 
     @property
     def agent(self) -> str | None:
@@ -169,7 +171,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether its pane is gone."""
+        """Whether its pane is gone, or nobody follows it any more."""
         return self.ended_at is not None
 
 

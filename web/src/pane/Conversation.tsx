@@ -10,7 +10,7 @@ import { Said } from "../text/Said";
 export function Conversation({ run }: { run: Run }) {
   const [explained, setExplained] = useState<Explanation | null>(null);
   const [trouble, setTrouble] = useState<string | null>(null);
-  if (run.agent === null) return <p class="soft">A shell; no agent is in it.</p>;
+  if (run.agent === null) return <Nobody run={run} />;
   const explain = (): void => {
     ask<Explanation>("GET", `/api/runs/${run.id}/explain`).then(setExplained, (error: unknown) => setTrouble(sentence(error)));
   };
@@ -55,6 +55,27 @@ export function Conversation({ run }: { run: Run }) {
         <Reasons explained={explained} />
       )}
       <Trouble text={trouble} />
+    </div>
+  );
+}
+
+function Nobody({ run }: { run: Run }) {
+  if (run.last_agent === null) return <p class="soft">A shell; no agent is in it.</p>;
+  return (
+    <div class="stack">
+      <p class="soft">No agent is in it any more.</p>
+      <dl class="facts">
+        <dt>Last</dt>
+        <dd>{run.last_agent}</dd>
+        {run.last_conversation !== null && (
+          <>
+            <dt>Id</dt>
+            <dd class="mono">
+              <Said text={run.last_conversation} />
+            </dd>
+          </>
+        )}
+      </dl>
     </div>
   );
 }

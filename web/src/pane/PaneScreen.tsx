@@ -4,9 +4,9 @@ import { ask, sentence } from "../api/ask";
 import { follow, mayWrite, socket } from "../api/live";
 import type { Happening, Page, Run } from "../api/shapes";
 import { bind } from "../keys/keys";
-import { StateMark } from "../look/StateMark";
+import { RunMark } from "../look/StateMark";
 import { Since } from "../runs/RunRow";
-import { lastOpened, runs, trouble as troubleOfRuns } from "../runs/store";
+import { lastOpened, refresh, runs, trouble as troubleOfRuns } from "../runs/store";
 import { useAnswer } from "../shell/loading";
 import { go } from "../shell/route";
 import { Trouble } from "../shell/Trouble";
@@ -52,7 +52,7 @@ function Pane({ run }: { run: Run }) {
         <h1 class="cut">
           <Said text={run.target} />
         </h1>
-        <StateMark state={run.state} reason={run.reason} confidence={run.confidence} />
+        <RunMark run={run} />
         {run.since !== null && <span class="for soft">for <Since at={run.since} /></span>}
         <span class="soft number id">{run.id}</span>
         {run.reason === "done" && mayWrite() && <Seen run={run} />}
@@ -62,9 +62,7 @@ function Pane({ run }: { run: Run }) {
       <div class="pane">
         <div class={asks ? "left asking" : "left"}>
           {asks && <Approval run={run} />}
-          {isOver ? <p class="notice">
-              Its pane is gone. <a href="/time-machine">The time machine</a> may bring it back.
-            </p> : <Live run={run} />}
+          {isOver ? <Over run={run} /> : <Live run={run} />}
         </div>
         <div class="right">
           <section class="panel">
@@ -107,6 +105,32 @@ function Pane({ run }: { run: Run }) {
           </section>
         </div>
       </div>
+    </>
+  );
+}
+
+/** What is there in place of a terminal. */
+function Over({ run }: { run: Run }) {
+  const [trouble, setTrouble] = useState<string | null>(null);
+  if (!run.detached) {
+    return (
+      <p class="notice">
+        Its pane is gone. <a href="/time-machine">The time machine</a> may bring it back.
+      </p>
+    );
+  }
+  const again = (): void => void ask("POST", `/api/runs/${run.id}/follow`, {}).then(refresh).catch((error: unknown) => setTrouble(sentence(error)));
+  return (
+    <>
+      <p class="notice row">
+        <span class="grow">It is not followed any more, as somebody asked for. Its pane was left as it was.</span>
+        {mayWrite() && (
+          <button class="button" onClick={again}>
+            Follow it again
+          </button>
+        )}
+      </p>
+      <Trouble text={trouble} />
     </>
   );
 }

@@ -27,11 +27,15 @@ function Step({ event }: { event: Happening }) {
         {clock(at, now.value, true)}
       </time>
       <span>
-        {to ? <StateMark state={to.state} reason={to.reason} /> : <span class="state tone-calm">{KINDS[event.kind] ?? event.kind}</span>}
+        {to ? <StateMark state={to.state} reason={to.reason} /> : <span class="state tone-calm">{kindOf(event)}</span>}
         <span class="soft why"><Because told={becauseOf(event)} /></span>
       </span>
     </li>
   );
+}
+
+function kindOf({ kind, data }: Happening): string {
+  return kind === "run_deleted" && data.mode === "detach" ? "not followed" : (KINDS[kind] ?? kind);
 }
 
 const KINDS: Record<string, string> = {

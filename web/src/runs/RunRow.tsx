@@ -1,6 +1,6 @@
 import { now } from "../api/live";
 import type { Run } from "../api/shapes";
-import { StateMark } from "../look/StateMark";
+import { RunMark } from "../look/StateMark";
 import { addressOf } from "../shell/route";
 import { amount } from "../text/numbers";
 import { cleanLine } from "../text/clean";
@@ -72,7 +72,7 @@ export function RunRow({ run, name, withOwner }: RunRowProps) {
     <li class="run">
       <a href={addressOf("runs", run.id)} data-row>
         <span class="repo" style={theme ? { background: theme.body } : {}} />
-        {run.ended_at === null ? <StateMark state={run.state} reason={run.reason} confidence={run.confidence} /> : <StateMark state="exited" reason={null} />}
+        <RunMark run={run} />
         <span class="name cut" title={cleanLine(name)}>
           <Said text={name} />
         </span>

@@ -30,7 +30,7 @@ function changed(run: Run, event: Happening): Run {
     case "title_changed":
       return { ...run, title: text(data.title) ?? run.title };
     case "run_deleted":
-      return { ...run, ended_at: event.at };
+      return { ...run, ended_at: event.at, detached: data.mode === "detach" };
     default:
       return run;
   }

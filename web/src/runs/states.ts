@@ -29,6 +29,9 @@ const STATES: Partial<Record<State, Look>> = {
   unknown: { word: "unknown", tone: "dim", shape: "question" },
 };
 
+/** What nobody follows any more, though its pane was left as it was. */
+export const LET_GO: Look = { word: "not followed", tone: "dim", shape: "dot" };
+
 export function lookOf(state: State, reason: Reason | null): Look {
   return (reason ? REASONS[reason] : undefined) ?? STATES[state] ?? { word: state, tone: "dim", shape: "dot" };
 }

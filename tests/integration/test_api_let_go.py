@@ -1,0 +1,76 @@
+"""A run that somebody wants followed no longer: what is said of it is true, and it can be followed again."""
+
+from __future__ import annotations
+
+import asyncio
+
+from perdure.model.run import RunState
+from tests.acceptance.kit import sentence
+from tests.integration.api_here import api_here, caller
+from tests.integration.watching_here import await_run
+from tests.perdure_cli import Perdure
+from tests.tmux_server import PATIENCE, TmuxServer
+
+
+def test_what_is_let_go_of_is_said_to_live_on_and_can_be_followed_again(perdure: Perdure, tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one")
+    tmux.run("new-session", "-d", "-s", "other", "-n", "one")
+
+    async def go() -> None:
+        async with api_here() as api, api.client() as client:
+            run = await await_run(api.world.daemon, "work:0.0", lambda run: run.status.state is RunState.IDLE)
+            row = (await client.get(f"/api/runs/{run.id}")).json()
+            assert (row["detached"], row["ended_at"]) == (False, None)
+            # It has come and gone before: only how it went last counts.
+            for _ in range(2):
+                gone = await client.delete(f"/api/runs/{run.id}", params={"mode": "detach"})
+                assert gone.json()["result"] == "detached"
+                row = (await client.get(f"/api/runs/{run.id}")).json()
+                assert row["detached"]
+                assert row["ended_at"] is not None
+                late = (await client.post(f"/api/runs/{run.id}/input", json={"text": "hello"})).json()["message"]
+                assert "is not followed any more" in late
+                assert run.pane in late
+                assert "gone" not in late
+                assert "restore" not in late
+                [last, *_] = (await client.get(f"/api/runs/{run.id}/timeline")).json()["items"]
+                assert last["data"]["because"] == "Somebody wanted it followed no longer; its pane was left as it was."
+                said = sentence(await asyncio.to_thread(perdure, "send", run.id, "hello"))
+                assert "is not followed any more" in said
+                assert "gone" not in said
+                assert "restore" not in said
+                async with api.client(caller(uid=54321)) as stranger:
+                    assert (await stranger.post(f"/api/runs/{run.id}/follow")).status_code == 404
+                back = await client.post(f"/api/runs/{run.id}/follow")
+                assert (back.status_code, back.json()["id"], back.json()["ended_at"]) == (200, run.id, None)
+                assert not back.json()["detached"]
+                assert run.id in [each["id"] for each in (await client.get("/api/runs")).json()["items"]]
+            # What is followed stays so.
+            assert (await client.post(f"/api/runs/{run.id}/follow")).status_code == 200
+
+    asyncio.run(go())
+
+
+def test_what_is_gone_cannot_be_followed_again(tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one")
+    tmux.run("new-session", "-d", "-s", "other", "-n", "one")
+
+    async def go() -> None:
+        async with api_here() as api, api.client() as client:
+            run = await await_run(api.world.daemon, "work:0.0")
+            await client.delete(f"/api/runs/{run.id}", params={"mode": "detach"})
+            tmux.run("kill-session", "-t", "work")
+            late = await client.post(f"/api/runs/{run.id}/follow")
+            assert (late.status_code, "gone" in late.json()["message"]) == (404, True)
+            assert not (await client.get(f"/api/runs/{run.id}")).json()["detached"]
+            other = await await_run(api.world.daemon, "other:0.0")
+            tmux.run("new-session", "-d", "-s", "third", "-n", "one")
+            tmux.run("kill-session", "-t", "other")
+            async with asyncio.timeout(PATIENCE):
+                while (row := (await client.get(f"/api/runs/{other.id}")).json())["ended_at"] is None:
+                    await asyncio.sleep(0.05)
+            assert not row["detached"]
+            late = await client.post(f"/api/runs/{other.id}/follow")
+            assert (late.status_code, "gone" in late.json()["message"]) == (404, True)
+
+    asyncio.run(go())
