@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from perdure import errors
 from perdure.chats import titles
 from perdure.chats.key import is_safe_id, is_safe_key, is_shared
+from perdure.chats.naming import next_free
 from perdure.chats.saying import checked
 from perdure.chats.service import Chats
 from perdure.chats.source import platform_from, source_from
@@ -109,10 +110,7 @@ def _write(store: ChatStore, chat: Chat, words: Words) -> Arrived:
             # Counted on, as one that goes on under the same title is.
             if wanted is None:
                 raise
-            base = titles.base_and_number(wanted)[0]
-            owner = owner_of(chat.source, shared=chat.shared)
-            taken = [each.title for each in store.chats_titled(owner, base) if each.title is not None]
-            chat = replace(chat, title=titles.next_title(taken, wanted))
+            chat = replace(chat, title=next_free(store, owner_of(chat.source, shared=chat.shared), wanted))
 
 
 def _look(store: ChatStore, chat: Chat, words: Words) -> Arrived:

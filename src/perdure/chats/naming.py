@@ -10,13 +10,10 @@ from datetime import UTC, datetime
 from perdure import errors
 from perdure.chats import titles
 from perdure.chats.ownership import Ownership
-from perdure.model.chat import Chat, Source
-from perdure.model.chat_owner import owners_of
+from perdure.model.chat import Chat, Kinship, Source
+from perdure.model.chat_owner import owner_of, owners_of
 from perdure.model.text import is_storable
 from perdure.ports import ChatStore
-
-#: What people put around a title because it stood so in the help.
-_PAIRS = (("<", ">"), ("[", "]"), ('"', '"'), ("'", "'"))
 
 
 def new_id(now: datetime) -> str:
@@ -38,27 +35,67 @@ def tip_of(store: ChatStore, chat: Chat, may: Callable[[Chat], bool] = lambda ch
 
 def meant(chats: Ownership, source: Source, text: str) -> Chat:
     """Return the chat somebody means by an id, a title or the only beginning of an id. Raises `ChatNotFound`."""
-    wanted = _bare(text)
-    if not is_storable(wanted):
-        raise errors.ChatNotFound(f"There is no chat {ascii(wanted)[:200]} of yours.")
-    with suppress(errors.ChatNotFound):
-        # Somebody else's is refused, and not looked for under another name.
-        return chats.get(source, wanted)
-    titled = _titled(chats, source, wanted)
-    if titled is not None:
-        return titled
-    found = [chat for chat in chats.list(source) if wanted and chat.id.startswith(wanted)]
+    spellings = [each for each in titles.spellings(text) if is_storable(each)]
+    for wanted in spellings:
+        with suppress(errors.ChatNotFound):
+            # Somebody else's is refused, and not looked for under another name.
+            return chats.get(source, wanted)
+        titled = _titled(chats, source, wanted)
+        if titled is not None:
+            return titled
+    found = [chat for chat in (chats.list(source) if spellings else ()) if chat.id.startswith(tuple(spellings))]
     if len(found) > 1:
-        raise errors.AmbiguousChat(f"{len(found)} chats begin with {wanted}.", chats=[chat.id for chat in found])
+        raise errors.AmbiguousChat(f"{len(found)} chats begin with {spellings[-1]}.", chats=[chat.id for chat in found])
     if not found:
-        raise errors.ChatNotFound(f'There is no chat "{wanted}" of yours.')
+        shown = text.strip() if is_storable(text) and text.isprintable() else ascii(text)
+        raise errors.ChatNotFound(f'There is no chat "{shown[:200]}" of yours.')
     return found[0]
 
 
 def _titled(chats: Ownership, source: Source, wanted: str) -> Chat | None:
     by_title = {chat.title: chat for chat in _candidates(chats, source, wanted) if chat.title is not None}
     title = titles.resolve(wanted, by_title)
-    return None if title is None else by_title[title]
+    return None if title is None else counted_on(chats.store, by_title[title], lambda chat: chats.owns(source, chat))
+
+
+def next_free(store: ChatStore, owner: str, wanted: str, *, as_is: bool = False) -> str:
+    """Return the next title under a name that nobody's chat of an owner has, as `titles.next_title` counts."""
+    base = wanted if as_is else titles.base_and_number(wanted)[0]
+    # What it is cut to may be the beginning of another title, whose numbers are taken too.
+    found = [chat.title for name in (base, *titles.cuts(base)) for chat in store.chats_titled(owner, name)]
+    return titles.next_title(filter(None, found), wanted, as_is=as_is)
+
+
+def counted_on(store: ChatStore, chat: Chat, may: Callable[[Chat], bool] = lambda chat: True) -> Chat:
+    """Return the latest of what follows from a chat under its title where that had to be cut to be counted on.
+
+    What was cut may be the beginning of another title, too: only what does follow from the chat is taken for it.
+    """
+    owner = owner_of(chat.source, shared=chat.shared)
+    title = chat.title or ""
+    latest, highest = chat, 1
+    # One that has a number is itself.
+    for cut in titles.cuts(title) if titles.base_and_number(title)[1] is None else ():
+        for each in store.chats_titled(owner, cut):
+            base, number = titles.base_and_number(each.title or "")
+            if base == cut and (number or 0) > highest and may(each) and _follows_from(store, each, chat.id):
+                latest, highest = each, number or 0
+    return latest
+
+
+def _follows_from(store: ChatStore, chat: Chat, id: str) -> bool:
+    seen = {chat.id}
+    while (
+        chat.kinship in (Kinship.BRANCH, Kinship.CONTINUATION) and chat.follows is not None and chat.follows not in seen
+    ):
+        if chat.follows == id:
+            return True
+        seen.add(chat.follows)
+        try:
+            chat = store.get_chat(chat.follows)
+        except errors.ChatNotFound:
+            return False
+    return False
 
 
 def _candidates(chats: Ownership, source: Source, wanted: str) -> Iterator[Chat]:
@@ -72,11 +109,3 @@ def _candidates(chats: Ownership, source: Source, wanted: str) -> Iterator[Chat]
             for chat in chats.store.chats_titled(owner, wanted):
                 if chats.owns(source, chat):
                     yield chat
-
-
-def _bare(text: str) -> str:
-    bare = text.strip()
-    for first, last in _PAIRS:
-        if len(bare) > 1 and bare.startswith(first) and bare.endswith(last):
-            return bare[1:-1].strip()
-    return bare

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from perdure import errors
 from perdure.chats import titles
 from perdure.chats.key import is_shared
-from perdure.chats.naming import meant, new_id, tip_of
+from perdure.chats.naming import meant, new_id, next_free, tip_of
 from perdure.chats.ownership import Asker, Ownership
 from perdure.chats.reset import AHEAD, JobCheck, policy_for, stale, zone_of
 from perdure.chats.saying import MOST, checked, whole
@@ -267,8 +267,11 @@ class Chats(Ownership):
         """Write down what was said, for good before this returns, and return the position of the last turn.
 
         With `expect` (a transcript's `next`) nothing is written and `Conflict` raised when somebody else said or
-        changed something in between. What could not be read back as it is (bytes, NaN, a time without a zone, what is
-        nested too deeply) is a `UsageError`. Of what was said before nothing is asked: a chat of which something is lost takes what is said, too. Any id is taken, whoever's it is: one that somebody typed goes through `get`, `find` or `resume` first.
+        changed something in between, or the chat is closed: then it is to be opened again first. Without it a closed
+        chat keeps what comes late, and is handed on once more if it was. What could not be read back as it is (bytes,
+        NaN, a time without a zone, what is nested too deeply) is a `UsageError`. Of what was said before nothing is
+        asked: a chat of which something is lost takes what is said, too. Any id is taken, whoever's it is: one that
+        somebody typed goes through `get`, `find` or `resume` first.
         """
         return self.store.append_turns(id, checked(turns), self.now(), expect=expect)
 
@@ -301,12 +304,16 @@ class Chats(Ownership):
     def rewrite(self, id: str, start: int, *turns: Turn, expect: int | None = None) -> int:
         """Replace everything from a position on, at once; what it replaces is kept, hidden.
 
-        Raises `UsageError` for a position that is neither in the chat nor right behind it.
+        Raises `UsageError` for a position that is neither in the chat nor right behind it, and `Conflict` for a chat
+        that is closed by now.
         """
         return self.store.rewrite_turns(id, start, checked(turns), self.now(), expect=expect)
 
     def undo(self, id: str, count: int = 1) -> Turn:
-        """Take back the user's last turns, and everything since, and return the earliest of them to be said again."""
+        """Take back the user's last turns, and everything since, and return the earliest of them to be said again.
+
+        Raises `Conflict` for a chat that is closed by now.
+        """
         return self.store.undo_turns(id, count, self.now())
 
     def add_tokens(self, id: str, model: str, *, input: int = 0, output: int = 0) -> Chat:
@@ -347,7 +354,7 @@ class Chats(Ownership):
         def begin(title: str | None) -> Chat:
             return self.store.change_chat(id, lambda chat: replace(chat, title=chat.title or title), at=self.now())
 
-        return self._titled(owner_of(chat.source, shared=chat.shared), wanted, begin)
+        return self._titled(owner_of(chat.source, shared=chat.shared), wanted, begin, as_is=True)
 
     def resume(self, source: Source, text: str) -> Chat:
         """Go on with the chat that is meant by an id, a title or the beginning of an id, where it stands now.
@@ -373,14 +380,12 @@ class Chats(Ownership):
                 break
         return tuple(found)
 
-    def _titled(self, owner: str, wanted: str | None, begin: Callable[[str | None], Chat | None]) -> Chat:
+    def _titled(
+        self, owner: str, wanted: str | None, begin: Callable[[str | None], Chat | None], *, as_is: bool = False
+    ) -> Chat:
         """Try with the next free title, again when somebody else was quicker to take it, or to change something."""
         while True:
-            title = wanted
-            if wanted is not None:
-                base = titles.base_and_number(wanted)[0]
-                taken = [each.title for each in self.store.chats_titled(owner, base) if each.title is not None]
-                title = titles.next_title(taken, wanted)
+            title = None if wanted is None else next_free(self.store, owner, wanted, as_is=as_is)
             try:
                 begun = begin(title)
             except errors.TitleTaken:

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from perdure import errors
 from perdure.chats import titles
+from perdure.chats.naming import counted_on
 from perdure.chats.source import description
 from perdure.model.chat import Chat
 from perdure.model.chat_owner import owner_of
@@ -25,19 +26,18 @@ def find_chat(store: ChatStore, text: str) -> Chat:
     A key is its open chat, or the one that was closed last. `My Project` is the latest of `My Project #2`, … of one
     owner. Raises `ChatNotFound`, and `AmbiguousChat` when several people have such a title, or several ids begin so.
     """
-    wanted = text.strip()
-    if not wanted or not is_storable(wanted):
-        raise _not_found(text)
-    with suppress(errors.ChatNotFound):
-        return store.get_chat(wanted)
-    by_key = chat_of_key(store, wanted)
-    if by_key is not None:
-        return by_key
-    for found in (_titled(store, wanted), store.chats_beginning(wanted, limit=_NAMED + 1)):
-        if len(found) > 1:
-            raise _ambiguous(text, found)
-        if found:
-            return found[0]
+    spellings = [each for each in titles.spellings(text) if is_storable(each)]
+    for wanted in spellings:
+        with suppress(errors.ChatNotFound):
+            return store.get_chat(wanted)
+        by_key = chat_of_key(store, wanted)
+        if by_key is not None:
+            return by_key
+        if found := _titled(store, wanted):
+            return _only(text, found)
+    for wanted in spellings:
+        if found := store.chats_beginning(wanted, limit=_NAMED + 1):
+            return _only(text, found)
     raise _not_found(text)
 
 
@@ -55,7 +55,13 @@ def _titled(store: ChatStore, wanted: str) -> Sequence[Chat]:
         if chat.title is not None:
             owners[owner_of(chat.source, shared=chat.shared)][chat.title] = chat
     resolved = ((titles.resolve(wanted, named), named) for named in owners.values())
-    return [named[title] for title, named in resolved if title is not None]
+    return [counted_on(store, named[title]) for title, named in resolved if title is not None]
+
+
+def _only(text: str, found: Sequence[Chat]) -> Chat:
+    if len(found) > 1:
+        raise _ambiguous(text, found)
+    return found[0]
 
 
 def _not_found(text: str) -> errors.ChatNotFound:

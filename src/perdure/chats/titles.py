@@ -17,10 +17,13 @@ _UNSEEN = re.compile(
 #: A number as it is given here: `#02` and `#0` are words like any other.
 _NUMBERED = re.compile(r"(.*\S) #([1-9][0-9]{0,14})", re.DOTALL)
 
+#: What people put around a title because it stood so in the help.
+_PAIRS = {("<", ">"), ("[", "]"), ('"', '"'), ("'", "'")}
+
 
 def clean_title(text: str) -> str | None:
     """Return a title on one line without anything unseen in it; None when nothing is left, a mistake when it is too long."""
-    title = " ".join(_UNSEEN.sub("", text).split())
+    title = _on_one_line(text)
     if len(title) > TITLE_CHARACTERS:
         raise UsageError(f"A title has at most {TITLE_CHARACTERS} characters, and this one has {len(title)}.")
     return title or None
@@ -32,20 +35,38 @@ def base_and_number(title: str) -> tuple[str, int | None]:
     return (found[1], int(found[2])) if found else (title, None)
 
 
-def next_title(existing: Iterable[str], wanted: str) -> str:
+def spellings(text: str) -> tuple[str, ...]:
+    """Return which titles may be meant by what somebody typed, in the order in which they are looked for.
+
+    As it stands, as it would be kept as a title, and both without what people put around a title because it stood so in
+    the help. Nothing that is too long or empty.
+    """
+    found = [text.strip(), _kept(text)]
+    found += [_kept(each[1:-1]) for each in found if len(each) > 1 and (each[0], each[-1]) in _PAIRS]
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def cuts(title: str) -> tuple[str, ...]:
+    """Return what a title becomes where it is cut to make room for a number; () when there is room."""
+    rooms = (TITLE_CHARACTERS - len(f" #{number}") for number in (9, 99, 999, 9999))
+    return tuple(dict.fromkeys(title[:room].rstrip() for room in rooms if room < len(title)))
+
+
+def next_title(existing: Iterable[str], wanted: str, *, as_is: bool = False) -> str:
     """Return a title for what follows under that name: `My Project`, then `My Project #2`, `My Project #3`, …
 
-    It is none of the existing ones, and never too long: a long name is cut to make room for the number.
+    It is none of the existing ones, and never too long: a long name is cut to make room for the number. With `as_is`, a
+    number at the end of the name was not given here, and is a part of it.
     """
     taken = set(existing)
     numbers: dict[str, int] = {}
     for each in taken:
         name, number = base_and_number(each)
         numbers[name] = max(numbers.get(name, 0), number or 1)
-    base = base_and_number(wanted)[0][:TITLE_CHARACTERS].rstrip()
-    if base not in numbers:
+    base = (wanted if as_is else base_and_number(wanted)[0])[:TITLE_CHARACTERS].rstrip()
+    if base not in numbers and base not in taken:
         return base
-    counted = numbers[base] + 1
+    counted = numbers.get(base, 1) + 1
     while True:
         name = base[: TITLE_CHARACTERS - len(f" #{counted}")].rstrip()
         # A name that had to be cut may be another's, whose numbers are taken too.
@@ -68,3 +89,13 @@ def resolve(title: str, candidates: Iterable[str]) -> str | None:
     if numbered:
         return max(numbered, key=lambda each: base_and_number(each)[1] or 0)
     return title if title in named else None
+
+
+def _kept(text: str) -> str:
+    """A text as it would be kept as a title; nothing when it could not be one."""
+    title = _on_one_line(text)
+    return title if len(title) <= TITLE_CHARACTERS else ""
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(_UNSEEN.sub("", text).split())

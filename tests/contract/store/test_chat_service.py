@@ -11,6 +11,7 @@ import pytest
 from perdure import errors
 from perdure.chats.ownership import Asker
 from perdure.chats.service import Chats
+from perdure.chats.targets import find_chat
 from perdure.model.chat import CloseReason, Kinship, ResetMode, ResetPolicy, Source, Tokens
 from perdure.model.config import ChatKeysConfig, ChatsConfig, Config
 from perdure.store.store import Store
@@ -548,3 +549,56 @@ def test_two_writers_cannot_interleave_unseen(chats: Chats) -> None:
     with pytest.raises(errors.Conflict) as caught:
         chats.append(id, a_turn("b"), expect=seen.next)
     assert caught.value.data["position"] == chats.load(id).next
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *('"Quoted"', "<x>", "[draft]", "'single'", "[a] vs [b]", '"a" and "b"', "<<a>>", "#5", "x #1", "[]"),
+        *("My  Project", "A\tB", "It's\u200b fine", "  pad ", "Caf\u0065\u0301", "a\x07b"),
+    ],
+)
+def test_a_title_comes_back_by_what_was_typed_and_by_what_it_is(chats: Chats, typed: str) -> None:
+    chat = chats.open(ALICE)
+    title = chats.set_title(ALICE, chat.id, typed).title
+    assert title is not None
+    chats.reset(ALICE)
+    for wanted in (typed, title, f'"{title}"', f"<{typed}>", f" {title} "):
+        assert chats.find(ALICE, wanted).id == chat.id
+        assert find_chat(chats.store, wanted).id == chat.id
+    assert chats.resume(ALICE, typed).id == chat.id
+
+
+def test_what_is_typed_is_taken_as_it_is_before_anything_is_taken_off(chats: Chats) -> None:
+    bare, quoted = chats.open(ALICE).id, chats.reset(ALICE).id
+    chats.set_title(ALICE, bare, "Roof")
+    assert chats.find(ALICE, '"Roof"').id == bare
+    chats.set_title(ALICE, quoted, '"Roof"')
+    assert chats.find(ALICE, '"Roof"').id == quoted
+    assert chats.find(ALICE, "Roof").id == bare
+
+
+def test_a_number_that_somebody_wrote_is_no_count_of_ours(chats: Chats) -> None:
+    titled = []
+    for text in ("please fix bug #42", "please fix bug #43", "please fix bug #42", "PR #7", "what is #1"):
+        id = chats.reset(ALICE).id
+        titled.append(chats.auto_title(id, text).title)
+        chats.append(id, a_turn(text))
+    assert titled == ["please fix bug #42", "please fix bug #43", "please fix bug #42 #2", "PR #7", "what is #1"]
+
+
+def test_a_title_that_had_to_be_cut_for_its_number_means_the_latest_of_its_own(chats: Chats) -> None:
+    long, other = "T" * 97 + "abc", "T" * 97 + "xyz"
+    first, another = chats.open(ALICE).id, chats.reset(ALICE).id
+    chats.set_title(ALICE, first, long)
+    chats.set_title(ALICE, another, other)
+    second = chats.branch(ALICE, first)
+    third = chats.branch(ALICE, second.id)
+    assert third.title == "T" * 97 + " #3"
+    assert chats.find(ALICE, long).id == third.id
+    # Whose cut title is the same, but which is another conversation.
+    assert chats.find(ALICE, other).id == another
+    assert chats.find(ALICE, second.title or "").id == second.id
+    theirs = chats.branch(ALICE, another)
+    assert chats.find(ALICE, other).id == theirs.id
+    assert chats.find(ALICE, long).id == third.id
