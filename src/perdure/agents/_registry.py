@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from perdure.agents._program import is_shell
 from perdure.agents.generic import is_waiting_shell
-from perdure.model.process import Process
+from perdure.model.process import Process, is_below
 
 if TYPE_CHECKING:
     from perdure.model.agent import AgentSpec
@@ -192,21 +192,11 @@ def _past_launchers(
             for c in claims
             if c[4] is claim[4]
             and c[2] < claim[2]
-            and (c[5].ppid == launcher.pid or (is_shell(launcher.argv) and _is_below(c[5].pid, launcher.pid, parents)))
+            and (c[5].ppid == launcher.pid or (is_shell(launcher.argv) and is_below(c[5].pid, launcher.pid, parents)))
         ]
         if not inner:
             return claim[4], launcher
         claim = min(inner, key=lambda c: c[:4])
-
-
-def _is_below(pid: int, ancestor: int, parents: Mapping[int, int]) -> bool:
-    seen: set[int] = set()
-    while pid in parents and pid not in seen:
-        seen.add(pid)
-        pid = parents[pid]
-        if pid == ancestor:
-            return True
-    return False
 
 
 def _best(process: Process, known: Roster) -> tuple[AgentAdapter | None, float]:

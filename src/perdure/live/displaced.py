@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from perdure.agents.generic import is_shell, is_waiting_shell
-from perdure.model.process import Process
+from perdure.model.process import Process, is_below
 from perdure.model.wrapped import read_wrapper
 
 
@@ -34,7 +34,7 @@ def why_displaced(tree: Sequence[Process], agent: Process, holder: Process, *, n
     if not is_shell(holder.comm):
         return f"{name} {how}, and {holder.comm} would get what is typed"
     parents = {each.pid: each.ppid for each in tree}
-    if _is_below(agent.pid, holder.pid, parents):
+    if is_below(agent.pid, holder.pid, parents):
         back = "; `fg` brings it back"
     elif tree and read_wrapper(tree[0].argv) is not None and holder.ppid == tree[0].pid:
         back = "; `exit` leaves that shell and brings it back"
@@ -44,17 +44,7 @@ def why_displaced(tree: Sequence[Process], agent: Process, holder: Process, *, n
 
 
 def _is_with(each: Process, agent: Process, parents: Mapping[int, int]) -> bool:
-    if each.pid == agent.pid or _is_below(each.pid, agent.pid, parents):
+    if each.pid == agent.pid or is_below(each.pid, agent.pid, parents):
         return True
     waits = is_waiting_shell(each.argv) or read_wrapper(each.argv) is not None
-    return not waits and _is_below(agent.pid, each.pid, parents)
-
-
-def _is_below(pid: int, ancestor: int, parents: Mapping[int, int]) -> bool:
-    seen: set[int] = set()
-    while pid in parents and pid not in seen:
-        seen.add(pid)
-        pid = parents[pid]
-        if pid == ancestor:
-            return True
-    return False
+    return not waits and is_below(agent.pid, each.pid, parents)

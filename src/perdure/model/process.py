@@ -39,3 +39,14 @@ class Command(Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     cwd: str
     environ: Mapping[str, str] = {}
+
+
+def is_below(pid: int, ancestor: int, parents: Mapping[int, int]) -> bool:
+    """Say whether a process was started by another, or by one that was. `parents` may run in a circle."""
+    seen: set[int] = set()
+    while pid in parents and pid not in seen:
+        seen.add(pid)
+        pid = parents[pid]
+        if pid == ancestor:
+            return True
+    return False
