@@ -318,7 +318,7 @@ def test_check_says_that_everything_reads_back(perdure: Perdure, tmux: TmuxServe
 
 def test_the_bare_program_says_how_things_stand(perdure: Perdure, tmux: TmuxServer) -> None:
     empty = only_json(perdure.ok("--json"))
-    assert empty["live"] == {"servers": 0, "panes": 0, "agents": 0, "certain": 0, "states": {}}
+    assert empty["live"] == {"servers": 0, "silent": 0, "panes": 0, "agents": 0, "certain": 0, "states": {}}
     assert empty["saved"] == {"panes": 0, "agents": 0, "last_seen_at": None}
     assert "start tmux" in perdure.ok().out
     tmux.run("new-session", "-d")
