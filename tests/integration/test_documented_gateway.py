@@ -18,12 +18,15 @@ def test_the_gateway_of_the_documentation_runs(private_home: PrivateHome, tmp_pa
     found = re.search(r"(?:^(?:    .*)?\n)+(?=^- )", text, re.MULTILINE)
     assert found is not None
     program = textwrap.dedent(found[0])
+    # Whoever takes a notice has to tell it: not before it is certain that this answer is the one that is given.
+    assert program.index("chats.append(") < program.index("chats.take_notice(")
     ran = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert ran.returncode == 0, ran.stderr
     lines = ran.stdout.splitlines()
     assert lines[:3] == ["1: plan the roof -> 99", "2: with tiles -> 99", "with tiles"]
+    assert lines[-3] == 'There is no chat "nope" of yours. -> 99'
     assert lines[-2] == "3: and a gutter -> 99"
     assert lines[-1] == "handed on 0 failed 0 given up 0"
     assert (tmp_path / "mirror" / "sessions.json").exists()
