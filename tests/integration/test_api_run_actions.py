@@ -379,6 +379,33 @@ def test_only_who_was_shown_is_ended(private_home: PrivateHome, tmux: TmuxServer
     with_api(go)
 
 
+def test_who_went_on_to_another_conversation_a_moment_ago_is_not_ended(
+    private_home: PrivateHome, tmux: TmuxServer
+) -> None:
+    agents = Simulants(private_home)
+    agent(tmux, agents)
+
+    async def go(api: Api, client: httpx.AsyncClient) -> None:
+        run = await await_run(api.world.daemon, "work:0.0", is_idle)
+        meant = {"mode": "kill", "who": (await client.get(f"/api/runs/{run.id}")).json()["who"]}
+        [first] = agents.running()
+        async with unnoticed(api):
+            tmux.run("send-keys", "-t", "work:", "/new", "Enter")
+            async with asyncio.timeout(PATIENCE):
+                while not agents.running() or first in agents.running():
+                    await asyncio.sleep(0.02)
+            # It is asked for while the daemon knows of the first one only, and done once it can be saved.
+            ending = asyncio.ensure_future(client.delete(f"/api/runs/{run.id}", params=meant))
+            await asyncio.wait([ending], timeout=0.5)
+        ended = await ending
+        assert (ended.status_code, ended.json()["code"]) == (409, "RUN_REPLACED"), ended.text
+        assert "it is not in that conversation any more; look again" in ended.json()["message"]
+
+    with_api(go)
+    assert tmux.run("list-sessions", "-F", "#{session_name}") == b"work\n"
+    agents.end_all()
+
+
 def test_who_was_started_can_be_told_something_at_once(private_home: PrivateHome, tmux: TmuxServer) -> None:
     """Also where the daemon has seen the pane long before the agent."""
     agents = Simulants(private_home)

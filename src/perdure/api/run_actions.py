@@ -288,17 +288,17 @@ async def let_go(
     with world.logs.auditing(caller, "kill", run.id, place=run.place.target) as came:
         snapshot = await _kept(world, run, anyway=anyway)
         came["snapshot"] = snapshot
-        was_there = await world.do(lambda: _end(world, run))
+        was_there = await world.do(lambda: _end(world, run, who))
         came["result"] = "killed" if was_there else "gone"
     return structs.replace(gone, result="killed" if was_there else "gone", snapshot=snapshot)
 
 
-def _end(world: ApiWorld, run: Run) -> bool:
+def _end(world: ApiWorld, run: Run, who: str | None) -> bool:
     """End a run's pane, False when it was gone already. Raises `RunReplaced` when another is in it by now."""
     known, spot = roster(world.config.agents), spot_of(world, run)
     is_mine = spot.owner.uid == world.ground.me.uid
     view = world.around.view_of(spot.owner) if is_mine else None
-    return end_run(run, spot, known=known, view=view, now=world.now)
+    return end_run(run, spot, known=known, view=view, now=world.now, who=who)
 
 
 def _another(run: Run, who: str | None) -> Delivery | None:

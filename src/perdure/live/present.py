@@ -12,7 +12,7 @@ from perdure.agents import Roster, agent_of
 from perdure.errors import RunReplaced
 from perdure.host.processes import is_stopped, read_processes
 from perdure.live.displaced import displaced_by, why_displaced
-from perdure.live.meant import ANOTHER_PROGRAM, There, meant_by, program_of, stranger, there_in
+from perdure.live.meant import ANOTHER_PROGRAM, There, meant_as, program_of, stranger, there_in
 from perdure.model.identity import Identity
 from perdure.model.process import Process
 from perdure.model.run import Program, Run
@@ -105,26 +105,40 @@ def made_for(words: Sequence[str], known: Roster, now: datetime) -> str | None:
 
 
 def refuse_strangers(
-    run: Run, spot: Spot, *, known: Roster, view: HostView | None, now: Callable[[], datetime]
+    run: Run,
+    spot: Spot,
+    *,
+    known: Roster,
+    view: HostView | None,
+    now: Callable[[], datetime],
+    who: str | None = None,
 ) -> int | None:
     """Return the first process of a run's pane, None when that is gone.
 
     Raises RunReplaced when another is in it than the one who was recorded, and Unanswered. `view` are the files of the
-    pane's user, None where they are not to be read.
+    pane's user, None where they are not to be read; `who` is the word that was handed back for who was shown, if any.
     """
     pane = peek(spot)
     if pane is None:
         return None
-    who = present_in(pane, known)
-    why = stranger(meant_by(run), who.there, lambda: conversation_of(who, spot, pane.title, view=view, now=now()))
+    here, meant = present_in(pane, known), meant_as(run, who)
+    why = stranger(meant, here.there, lambda: conversation_of(here, spot, pane.title, view=view, now=now()))
     if why:
         raise RunReplaced(f"{run.id} ({run.place.target}): {why}.")
     return pane.pid
 
 
-def end_run(run: Run, spot: Spot, *, known: Roster, view: HostView | None, now: Callable[[], datetime]) -> bool:
+def end_run(
+    run: Run,
+    spot: Spot,
+    *,
+    known: Roster,
+    view: HostView | None,
+    now: Callable[[], datetime],
+    who: str | None = None,
+) -> bool:
     """End the pane of a run, False when it was gone already. Raises what `refuse_strangers` does: then nothing is ended."""
-    first = refuse_strangers(run, spot, known=known, view=view, now=now)
+    first = refuse_strangers(run, spot, known=known, view=view, now=now, who=who)
     if first is None:
         return False
     # tmux compares it in the same breath: between a look and a command anybody may come.
