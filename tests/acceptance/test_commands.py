@@ -325,7 +325,7 @@ def test_the_bare_program_says_how_things_stand(perdure: Perdure, tmux: TmuxServ
     tmux.run("split-window")
     save(perdure)
     answer = only_json(perdure.ok("--json"))
-    assert answer["live"] == {"servers": 1, "panes": 2, "agents": 0, "certain": 0, "states": {}}
+    assert answer["live"] == {"servers": 1, "silent": 0, "panes": 2, "agents": 0, "certain": 0, "states": {}}
     assert (answer["saved"]["panes"], answer["saved"]["agents"]) == (2, 0)
     assert answer["saved"]["last_seen_at"]
     text = perdure.ok().out
