@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 
 from perdure import errors
@@ -11,6 +11,10 @@ from perdure.chats.saying import in_a_zone
 from perdure.model.chat import Chat, Found, Source
 from perdure.model.chat_owner import owner_of, participant_of, reach_of, reaches_of
 from perdure.ports import ChatStore
+
+#: More than there is of anything, and as much as a database takes.
+MANY = (1 << 31) - 1
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 class Asker(Enum):
@@ -82,7 +86,8 @@ class Ownership:
         self, asker: Source | Asker, *, active_within: timedelta | None = None, limit: int | None = None
     ) -> tuple[Chat, ...]:
         """Return the chats of whoever asks, the one that was used last first."""
-        since = None if active_within is None else self.now() - active_within
+        since = None if active_within is None else _before(self.now(), active_within)
+        limit = None if limit is None else min(limit, MANY)
         if isinstance(asker, Asker):
             return self.store.list_chats(since=since, limit=limit)
         return self.store.list_chats(reaches=self._reaches(asker), owner=self._grantee(asker), since=since, limit=limit)
@@ -112,7 +117,7 @@ class Ownership:
             role=role,
             since=since,
             until=until,
-            limit=limit,
+            limit=min(limit, MANY),
         )
 
     def owned(self, asker: Source | Asker, id: str) -> Chat:
@@ -136,3 +141,11 @@ class Ownership:
         if grantee is None:
             raise errors.UsageError("A chat is granted to a person, and it is not said to whom.")
         return grantee
+
+
+def _before(now: datetime, ago: timedelta) -> datetime:
+    """A time so long ago; the first or the last there is when it would be beyond."""
+    try:
+        return now - ago
+    except OverflowError:
+        return _FIRST if ago > timedelta() else _LAST

@@ -29,13 +29,17 @@ AHEAD = timedelta(days=1)
 
 
 def zone_of(config: Config) -> tzinfo:
-    """Return the zone in which chats have their days."""
+    """Return the zone in which chats have their days. Raises `UsageError` when there is none of that name."""
     name = config.chats.zone or config.zone
     if name == "UTC":
         return UTC
     from zoneinfo import ZoneInfo  # dear to import
 
-    return ZoneInfo(name)
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        # What leads elsewhere, a directory, and a name nobody knows.
+        raise UsageError(f"There is no time zone {ascii(name)[:80]}.") from None
 
 
 def policy_for(config: ChatsConfig, platform: str, chat_type: str) -> ResetPolicy:

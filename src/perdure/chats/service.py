@@ -15,7 +15,7 @@ from perdure import errors
 from perdure.chats import titles
 from perdure.chats.key import is_shared
 from perdure.chats.naming import meant, new_id, next_free, tip_of
-from perdure.chats.ownership import Asker, Ownership
+from perdure.chats.ownership import MANY, Asker, Ownership
 from perdure.chats.reset import AHEAD, JobCheck, policy_for, stale, zone_of
 from perdure.chats.saying import MOST, checked, whole
 from perdure.chats.selves import canonical, is_anothers, is_told, key_within, selves_of
@@ -280,11 +280,13 @@ class Chats(Ownership):
 
         With `partly`, what is left of a damaged chat, which says at how many positions something is `missing`.
         """
-        whole(start, "A position")
+        # Positions end before that.
+        start = max(1, min(whole(start, "A position"), 1 << 40))
         if limit is not None and whole(limit, "How many turns are read") < 0:
             raise errors.UsageError(f"There cannot be {limit} turns.")
         if not is_storable(id):
             raise errors.ChatNotFound(f"There is no chat {ascii(id)[:80]}.")
+        limit = None if limit is None else min(limit, MANY)
         return self.store.load_turns(id, start=start, limit=limit, partly=partly)
 
     def history(self, asker: Source | Asker, id: str) -> tuple[Transcript, ...]:

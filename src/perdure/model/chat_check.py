@@ -29,7 +29,7 @@ def mistakes_in_policy(policy: ResetPolicy, platforms: Collection[str] | None = 
     """Yield a clause for each mistake, which begins with the name of the field; `platforms` are those there are."""
     if policy.mode not in tuple(ResetMode):
         yield f"mode is {policy.mode!r}, and must be {_or(ResetMode)}"
-    if not 0 <= policy.at_hour <= 23:
+    if type(policy.at_hour) is not int or not 0 <= policy.at_hour <= 23:
         yield f"at_hour is {policy.at_hour!r}, and must be from 0 to 23"
     if not 1 <= policy.idle_minutes <= _MINUTES:
         yield f"idle_minutes is {policy.idle_minutes!r}, and must be from 1 to {_MINUTES} (100 years)"

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from perdure import errors
 from perdure.chats.service import Chats
-from perdure.model.chat import Tokens, Turn
-from perdure.model.config import Config
+from perdure.model.chat import ResetMode, ResetPolicy, Tokens, Turn
+from perdure.model.config import ChatsConfig, Config
 from perdure.store.store import Store
 from tests.builders import NOON
 from tests.contract.store.chats import Clock, a_source, a_turn, nested
@@ -218,3 +218,30 @@ def test_a_time_without_a_zone_is_a_mistake_wherever_it_is_told(chats: Chats) ->
     for when in ({"since": naive}, {"until": naive}):
         with pytest.raises(errors.UsageError, match="zone"):
             chats.search(ALICE, "tiles", **when)  # type: ignore[arg-type]
+
+
+def test_however_much_is_asked_for_it_is_what_there_is(chats: Chats) -> None:
+    id = chats.open(ALICE).id
+    chats.append(id, a_turn("tiles"))
+    huge = 10**30
+    assert [chat.id for chat in chats.list(ALICE, active_within=timedelta.max, limit=huge)] == [id]
+    assert [found.chat for found in chats.search(ALICE, "tiles", limit=huge)] == [id]
+    assert len(chats.load(id, limit=huge).turns) == 1
+    assert chats.load(id, start=huge).turns == ()
+    assert len(chats.load(id, start=-huge).turns) == 1
+    assert chats.list(ALICE, active_within=timedelta.min) == ()
+
+
+@pytest.mark.parametrize("zone", ["Nope/Zone", "../../etc/passwd", "/etc/passwd", "a\0b"])
+def test_a_zone_that_does_not_exist_is_a_sentence(chats: Chats, zone: str) -> None:
+    with pytest.raises(errors.UsageError, match=r"zone.*\.$"):
+        Chats(chats.store, Config(chats=ChatsConfig(zone=zone)), Clock())
+
+
+@pytest.mark.parametrize("hour", [4.5, 4.0, "4", 24])
+def test_an_hour_is_a_whole_number(chats: Chats, hour: Any) -> None:
+    policy = ResetPolicy(mode=ResetMode.DAILY, at_hour=hour)
+    other = Chats(chats.store, Config(chats=ChatsConfig(reset=policy)), Clock())
+    other.open(ALICE)
+    with pytest.raises(errors.UsageError, match="at_hour"):
+        other.open(ALICE)
