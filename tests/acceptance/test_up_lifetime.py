@@ -352,3 +352,10 @@ def test_a_daemon_that_cannot_open_its_store_says_so(perdure: Perdure, private_h
     ran = perdure("up")
     assert ran.code == 5
     sentence(ran)
+
+
+def test_who_watches_already_is_not_told_to(perdure: Perdure) -> None:
+    assert "perdure up" in perdure.ok().out
+    with watching(perdure):
+        said = perdure.ok().out
+    assert ("start tmux" in said, "perdure up" in said) == (True, False), said

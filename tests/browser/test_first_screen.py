@@ -189,3 +189,19 @@ def test_nothing_moves_about_while_the_page_is_loaded(
             })"""
         )
         assert sum(value for value, *_ in moved) < 0.001, moved
+
+
+def test_nothing_is_offered_to_be_brought_back_where_nothing_was_saved(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    with machine.watched() as watcher:
+        page = dashboard().page
+        expect(page.get_by_role("heading", name="No pane is open")).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        expect(page.get_by_role("link", name="Bring back what was saved")).to_have_count(0)
+        machine.agent("roof")
+        watcher.await_state("roof:0.0", "idle")
+        expect(page.locator("li.run")).to_have_count(1)
+        machine.perdure.ok("save")
+        tmux.kill()
+        expect(page.get_by_role("link", name="Bring back what was saved")).to_be_visible()

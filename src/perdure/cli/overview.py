@@ -198,4 +198,5 @@ def _advice(live: Live, waiting: Sequence[Waiting], daemon: DaemonStatus | None,
         return "`perdure up` watches and saves what changes, `perdure service install` does so from boot on."
     if saved:
         return "`perdure restore` brings it back; `perdure restore --dry-run` shows how, and does nothing."
-    return "start tmux, or an agent with `perdure new`; `perdure up` watches and saves what changes."
+    begin = "start tmux, or an agent with `perdure new`"
+    return f"{begin}; `perdure up` watches and saves what changes." if daemon is None else f"{begin}."

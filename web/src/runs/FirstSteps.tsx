@@ -1,7 +1,11 @@
+import { ask } from "../api/ask";
 import { mayWrite } from "../api/live";
+import type { Page, SnapshotLine } from "../api/shapes";
+import { useAnswer } from "../shell/loading";
 
 /** What somebody new does next. */
 export function FirstSteps({ onNew }: { onNew: () => void }) {
+  const saved = useAnswer<Page<SnapshotLine>>(() => ask("GET", "/api/snapshots?limit=1"), []);
   return (
     <section class="first panel">
       <h2>No pane is open</h2>
@@ -27,9 +31,11 @@ export function FirstSteps({ onNew }: { onNew: () => void }) {
               Start an agent here
             </button>
           )}
-          <a class="button" href="/time-machine">
-            Bring back what was saved
-          </a>
+          {(saved.value?.items.length ?? 0) > 0 && (
+            <a class="button" href="/time-machine">
+              Bring back what was saved
+            </a>
+          )}
         </div>
       </div>
     </section>
