@@ -109,10 +109,11 @@ async def list_restores(
     here = world.restores.known(caller)
 
     def work(store: Store) -> list[RestoreRow]:
+        kept = store.list_restores(limit=_MOST)
         told = [
             _journalled(each)
-            for each in store.list_restores(limit=_MOST)
-            if may_see(world, caller, each.server) and not any(_is_of(each, one) for one in here)
+            for each in kept
+            if may_see(world, caller, each.server) and not any(_is_of(each, one, kept) for one in here)
         ]
         return [*map(_row, here), *(_without_steps(each) for each in told)]
 
@@ -135,7 +136,7 @@ async def one_restore(world: World, caller: Who, request: Asked, id: Id) -> Resp
         past = past_of(store, id, lambda event: is_event_for(event, caller.uid, owner=owner))
         if past is None:
             raise NotFound(f"There is no restore {id[:40]!r}.")
-        return _told_of(id, past, [each for each in kept if _is_of_past(each, past, owner)])
+        return _told_of(id, past, [each for each in kept if _is_of_past(each, past, owner, kept)])
 
     return unless_known(request, await world.read(work))
 
@@ -267,16 +268,31 @@ def _told_of(id: str, past: Past, journalled: Sequence[Restore]) -> RestoreShown
     )
 
 
-def _is_of_past(journalled: Restore, past: Past, owner: int) -> bool:
-    is_then = past.began_at <= journalled.began_at and (past.until is None or journalled.began_at <= past.until)
+def _is_of_past(journalled: Restore, past: Past, owner: int, kept: Sequence[Restore]) -> bool:
+    is_then = _is_within(journalled, past.began_at, past.until, kept)
     is_there = journalled.server.uid == owner if past.server is None else journalled.server.key == past.server
     return is_then and is_there
 
 
-def _is_of(journalled: Restore, one: Restoring) -> bool:
+def _is_of(journalled: Restore, one: Restoring, kept: Sequence[Restore]) -> bool:
     """Return whether what the journal tells is told already, by whoever asked for it here."""
-    is_then = one.began_at <= journalled.began_at and (one.ended_at is None or journalled.began_at <= one.ended_at)
-    return is_then and journalled.server.uid == one.asked.uid
+    return _is_within(journalled, one.began_at, one.ended_at, kept) and journalled.server.uid == one.asked.uid
+
+
+def _is_within(journalled: Restore, since: datetime, until: datetime | None, kept: Sequence[Restore]) -> bool:
+    """Return whether a restore was begun in this time, or was gone on with in it.
+
+    What was interrupted ends either way when the next one works on its server. Where that has begun anew, it was not
+    gone on with, and stays what it came to.
+    """
+
+    def is_then(at: datetime | None) -> bool:
+        return at is not None and since <= at and (until is None or at <= until)
+
+    if is_then(journalled.began_at):
+        return True
+    anew = (each for each in kept if each.id != journalled.id and each.server.key == journalled.server.key)
+    return is_then(journalled.ended_at) and not any(is_then(each.began_at) for each in anew)
 
 
 ROUTES = (plan, begin, list_restores, one_restore)

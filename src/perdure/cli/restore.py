@@ -174,7 +174,8 @@ def _tell(
             ((ready, outcome) for ready, outcomes in results for outcome in outcomes), 1
         )
     ]
-    summary = summary_of((ready.plan.making, outcomes) for ready, outcomes in results)
+    # What an interrupted restore has made belongs to the one that goes on with it: it is told of once, as a whole.
+    summary = summary_of((ready.plan.making | ready.plan.unfinished, outcomes) for ready, outcomes in results)
     if args.json:
         ids = tuple(ready.snapshot.id for ready, _ in results)
         restored = Restored(
