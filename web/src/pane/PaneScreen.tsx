@@ -181,7 +181,10 @@ function Live({ run }: { run: Run }) {
   useEffect(() => () => { if (isTakenNow.current) socket.releaseSize(run.id); }, [run.id]);
 
   // Where there is nobody to be told anything, another part of the page comes after the terminal.
-  const isTold = mayWrite() && run.agent !== null;
+  // What was written for an agent stays when it has ended.
+  const wasTold = useRef(false);
+  wasTold.current ||= run.agent !== null;
+  const isTold = mayWrite() && wasTold.current;
   const takeSize = (): void => {
     if (isTaken) socket.releaseSize(run.id);
     else {

@@ -10,7 +10,7 @@ import { cameOf, meantFor, saidOf, written, type Delivered, type Writing } from 
 export function Tell({ run }: { run: Run }) {
   const [writing, setWriting] = useState<Writing>({ text: "", who: null });
   const { text } = writing;
-  const isOld = notNow(connection.value);
+  const isOld = notNow(connection.value) ?? (run.agent === null ? "No agent is there now." : null);
   const [isSending, setSending] = useState(false);
   const [said, setSaid] = useState<{ tone: string; text: string; isDraft?: boolean } | null>(null);
 
