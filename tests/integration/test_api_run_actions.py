@@ -270,6 +270,15 @@ def test_a_text_for_who_was_shown_reaches_nobody_else(private_home: PrivateHome,
     agents.end_all()
 
 
+async def go_on_to_another(tmux: TmuxServer, agents: Simulants) -> None:
+    """Have the agent leave its conversation for another, and wait until it has."""
+    [first] = agents.running()
+    tmux.run("send-keys", "-t", "work:", "/new", "Enter")
+    async with asyncio.timeout(PATIENCE):
+        while not agents.running() or first in agents.running():
+            await asyncio.sleep(0.02)
+
+
 @pytest.mark.parametrize("is_noticed", [True, False])
 def test_who_went_on_to_another_conversation_is_not_who_was_shown(
     private_home: PrivateHome, tmux: TmuxServer, *, is_noticed: bool
@@ -280,12 +289,8 @@ def test_who_went_on_to_another_conversation_is_not_who_was_shown(
     async def go(api: Api, client: httpx.AsyncClient) -> None:
         run = await await_run(api.world.daemon, "work:0.0", is_idle)
         told = {"text": "for it", "who": (await client.get(f"/api/runs/{run.id}")).json()["who"]}
-        [first] = agents.running()
         async with unnoticed(api):
-            tmux.run("send-keys", "-t", "work:", "/new", "Enter")
-            async with asyncio.timeout(PATIENCE):
-                while not agents.running() or first in agents.running():
-                    await asyncio.sleep(0.02)
+            await go_on_to_another(tmux, agents)
             if not is_noticed:
                 said = (await client.post(f"/api/runs/{run.id}/input", json=told)).json()
         if is_noticed:
@@ -388,12 +393,8 @@ def test_who_went_on_to_another_conversation_a_moment_ago_is_not_ended(
     async def go(api: Api, client: httpx.AsyncClient) -> None:
         run = await await_run(api.world.daemon, "work:0.0", is_idle)
         meant = {"mode": "kill", "who": (await client.get(f"/api/runs/{run.id}")).json()["who"]}
-        [first] = agents.running()
         async with unnoticed(api):
-            tmux.run("send-keys", "-t", "work:", "/new", "Enter")
-            async with asyncio.timeout(PATIENCE):
-                while not agents.running() or first in agents.running():
-                    await asyncio.sleep(0.02)
+            await go_on_to_another(tmux, agents)
             # It is asked for while the daemon knows of the first one only, and done once it can be saved.
             ending = asyncio.ensure_future(client.delete(f"/api/runs/{run.id}", params=meant))
             await asyncio.wait([ending], timeout=0.5)

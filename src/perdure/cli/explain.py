@@ -23,9 +23,9 @@ from perdure.model.identity import Identity
 from perdure.model.masked import without_keys
 from perdure.model.screen import Screen
 from perdure.model.secrets import redact_argv, redact_text
+from perdure.model.sighting import Seen
 from perdure.model.user import User
 from perdure.snapshots.explain import Explanation, Verdict, judge, judge_anybodys, recognition, rejected
-from perdure.snapshots.identify import Seen
 from perdure.tmux.screen import read_lines
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from perdure.live.weigh import Track
 from perdure.model.decoding import converted
 from perdure.model.observation import Observation
 from perdure.model.run import Health, Place, Program, Run, Status
+from perdure.model.sighting import Seen
 from perdure.model.snapshot import Capture, Miss, Missed
 from perdure.model.topology import Pane
-from perdure.snapshots.identify import Seen
 from perdure.tmux.glance import glance
 
 #: How long the daemon may take to answer.

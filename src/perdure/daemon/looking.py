@@ -21,10 +21,10 @@ from perdure.model.event import Event, EventKind
 from perdure.model.observation import Ended, Ending
 from perdure.model.run import Health, Program, RunState
 from perdure.model.server import Server, ServerProcess
+from perdure.model.sighting import Seen
 from perdure.model.snapshot import Capture, Miss, Missed
 from perdure.snapshots.ask import ask
 from perdure.snapshots.capture import Memory
-from perdure.snapshots.identify import Seen
 from perdure.snapshots.look import Looked, look
 from perdure.snapshots.passing import without_temporary
 from perdure.snapshots.save import SaveResult

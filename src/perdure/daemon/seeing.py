@@ -15,8 +15,9 @@ from perdure.model.identity import Identity
 from perdure.model.observation import Reading, Source
 from perdure.model.run import Confidence, Program, Reason, RunState
 from perdure.model.screen import Screen
+from perdure.model.sighting import Seen
 from perdure.ports import AgentAdapter, HostView, ShowsState, TellsState
-from perdure.snapshots.identify import Seen, kept
+from perdure.snapshots.identify import kept
 from perdure.snapshots.remember import stands_alone
 
 _HIGH, _MEDIUM = 0.85, 0.6

@@ -17,6 +17,7 @@ from perdure.model.identity import Identity
 from perdure.model.process import Process
 from perdure.model.run import Program, Run
 from perdure.model.server import Server
+from perdure.model.sighting import Seen
 from perdure.model.wrapped import read_wrapper
 from perdure.ports import AgentAdapter, HostView
 from perdure.tmux.act import Spot, end
@@ -32,17 +33,6 @@ class Present(Struct, frozen=True, kw_only=True):
     there: There
     #: Why the agent hears nothing though it is there, in a sentence without its full stop; "" when it does.
     displaced: str = ""
-
-
-class _Sighting(Struct, frozen=True, kw_only=True):
-    """`ports.Sighting`: an agent that came into a pane since it was looked at."""
-
-    server: Server
-    pane: str
-    title: str
-    process: Process
-    tree: tuple[Process, ...]
-    at: datetime | None = None
 
 
 def present_in(pane: Peeked, known: Roster) -> Present:
@@ -82,7 +72,7 @@ def conversation_of(
     if view is None:
         return None
     server = Server(host="", user=spot.owner.name, uid=spot.owner.uid, socket=spot.socket)
-    sighting = _Sighting(server=server, pane=spot.pane, title=title, process=process, tree=present.tree, at=now)
+    sighting = Seen(server=server, pane=spot.pane, title=title, process=process, tree=present.tree, at=now)
     try:
         return next(iter(agent.identify(sighting, view)), None)
     except Exception:  # an adapter that breaks has said nothing

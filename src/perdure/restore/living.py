@@ -15,6 +15,7 @@ from perdure.model.identity import Identity
 from perdure.model.plan import Restore
 from perdure.model.process import Process
 from perdure.model.server import Server
+from perdure.model.sighting import Seen
 from perdure.model.snapshot import Capture, Snapshot
 from perdure.model.topology import Pane
 from perdure.model.user import User
@@ -22,7 +23,6 @@ from perdure.model.wrapped import Stage, read_wrapper
 from perdure.ports import AgentAdapter, DeletesTranscripts, HostView
 from perdure.restore.plan import Conversation, Holder, Living
 from perdure.restore.refresh import Newer, Number, newer, renewed
-from perdure.snapshots.identify import Seen
 
 
 def living(

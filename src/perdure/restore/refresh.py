@@ -19,11 +19,11 @@ from perdure.host.processes import ProcessTable
 from perdure.model.identity import AgentDetails, Evidence, Identity
 from perdure.model.plan import AGENT_ACTIONS, Action, Plan, Step
 from perdure.model.process import Process
+from perdure.model.sighting import Seen
 from perdure.model.snapshot import CAPTURED, Snapshot
 from perdure.model.topology import Pane, PaneDetails
 from perdure.ports import AgentAdapter, HostView, SnapshotStore
 from perdure.restore.plan import Conversation
-from perdure.snapshots.identify import Seen
 
 #: What an agent says of itself, and nobody else of it.
 _OWN = (Evidence.REGISTRY, Evidence.HOOK)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
-from msgspec import Struct
 
 from perdure.agents import Roster, agent_of
 from perdure.agents.generic import program_of
 from perdure.model.identity import Evidence, Identity
 from perdure.model.process import Command, Process
 from perdure.model.server import Server
+from perdure.model.sighting import Seen
 from perdure.model.snapshot import Capture, Snapshot
 from perdure.model.topology import Pane, PaneDetails
 from perdure.ports import AgentAdapter, HostView
@@ -42,17 +42,6 @@ from perdure.snapshots.remember import (
 
 #: Gives the last snapshot of a server, None when there is none.
 Earlier = Callable[[Server], Snapshot | None]
-
-
-class Seen(Struct, frozen=True, kw_only=True):
-    """`ports.Sighting`: an agent in a pane."""
-
-    server: Server
-    pane: str
-    title: str
-    process: Process
-    tree: tuple[Process, ...]
-    at: datetime | None = None
 
 
 #: Agent, profile and conversation: a copied profile has conversations of the same ids that are others.

@@ -8,8 +8,8 @@ from perdure.agents import simulant
 from perdure.daemon.seeing import Tenant, by_title
 from perdure.model.observation import Source
 from perdure.model.run import RunState
+from perdure.model.sighting import Seen
 from perdure.ports import AgentAdapter
-from perdure.snapshots.identify import Seen
 from tests.builders import NOON, a_process, a_server
 
 
