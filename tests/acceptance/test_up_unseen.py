@@ -53,9 +53,10 @@ def test_a_fresh_agent_in_the_pane_of_one_that_is_done_is_not_done(
     perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
 ) -> None:
     agents = Simulants(private_home)
-    tmux.run("new-session", "-d", "-s", "work", "-n", "w", f"{agents.path} --think 0.2")
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w", f"{agents.path} --think 3")
     with watching(perdure) as watcher:
         watcher.await_state("work:0.0", "idle")
+        # For so long that it is seen at work: of a turn nobody saw, nobody can tell that it is done.
         perdure.ok("send", "--timeout", "60", "work", "count the files")
         done = watcher.await_state("work:0.0", "attention(done)")
         tmux.run("respawn-pane", "-k", "-t", "work:0", str(agents.path))

@@ -81,7 +81,7 @@ def test_two_bots_and_one_person_are_two_conversations(threaded: Store, clock: C
     assert [chat.id for chat in chats.list(home)] == [second.id]
 
 
-@pytest.mark.parametrize("lacking", [{"chat_id": ""}, {"platform": ""}, {"user_id": None}])
+@pytest.mark.parametrize("lacking", [{"platform": ""}, {"user_id": None}])
 def test_a_record_that_does_not_say_whose_it_is_is_nobodys(chats: Chats, lacking: dict[str, object]) -> None:
     chats.store.begin_chat(a_chat("c1", source=replace(ALICE, **lacking), title="Plan"))
     for asker in (ALICE, BOB, replace(ALICE, **lacking), replace(ALICE, chat_id="", user_id=None)):

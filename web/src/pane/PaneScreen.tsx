@@ -1,5 +1,5 @@
 import { lazy, Suspense } from "../shell/lazy";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ask, sentence } from "../api/ask";
 import { follow, mayWrite, socket } from "../api/live";
 import type { Happening, Page, Run } from "../api/shapes";
@@ -33,7 +33,8 @@ export function PaneScreen({ id }: { id: string }) {
   const kept = useAnswer<Run>(() => ask("GET", `/api/runs/${encodeURIComponent(id)}`), [id, listed === undefined]);
   const run = listed ?? kept.value;
   useEffect(() => void (lastOpened.value = id), [id]);
-  useEffect(() => bind([{ keys: ["Escape", "u"], does: "back to all runs", action: () => go("runs") }]), []);
+  // Before it is shown: whoever sees it may press a key at once.
+  useLayoutEffect(() => bind([{ keys: ["Escape", "u"], does: "back to all runs", action: () => go("runs") }]), []);
   if (!run) {
     return kept.error !== null ? <Trouble text={kept.error} /> : <p class="empty">Looking…</p>;
   }
