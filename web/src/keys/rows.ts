@@ -1,4 +1,4 @@
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { bind, type Binding } from "./keys";
 
 /** The rows of the screen, in the order they are seen. */
@@ -15,7 +15,8 @@ export function step(by: number): void {
 
 /** j and k go through the rows, / goes to the field that finds, and whatever else a screen wants. */
 export function useRowKeys(more: Binding[] = []): void {
-  useEffect(
+  // Before the rows are shown: whoever sees them may press a key at once.
+  useLayoutEffect(
     () =>
       bind([
         { keys: ["j", "ArrowDown"], does: "next row", action: () => step(1) },
