@@ -14,6 +14,7 @@ from perdure.model.process import Command
 from perdure.model.screen import State
 from tests.real_agents.kit import Agent, Stage
 from tests.real_agents.seeing import wait_until
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.real_agent
 
@@ -104,6 +105,8 @@ def test_without_a_log_it_is_right_or_uncertain_and_comes_back(stage: Stage) -> 
     # Both are locked now, and what was certain once is no longer.
     assert not agent.identity()["certain"]
     stage.tmux.run("kill-pane", "-t", agent.pane)
+    # It was the last one: a server that is just ending takes no session.
+    wait_for(lambda: not stage.tmux.alive, "the end of the server")
 
     launched = Command(argv=("copilot", "--log-level=none", "--resume", first, "--yolo"), cwd=stage.directory("beta"))
     command = Copilot().resume(Identity(agent="copilot", conversation=mine, prompted=True), launched)
