@@ -60,7 +60,7 @@ class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keys: Annotated[list[str], Meta(max_length=100)] = []
     #: Press Enter behind the text.
     enter: bool = True
-    #: Even where it would answer a question, or be a shell's command.
+    #: Even where it would answer a question, be a shell's command, or join what is begun there.
     anyway: bool = False
     #: Behind what somebody has begun to type there, so that both are sent as one.
     joined: bool = False

@@ -51,7 +51,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=seconds, default=10.0, metavar="S", help="how long to wait for a sign that it was heard (10)"
     )
     parser.add_argument(
-        "--anyway", action="store_true", help="send it even where it would answer a question, be a shell's command, or join what is begun there"
+        "--anyway",
+        action="store_true",
+        help="send it even where it would answer a question, be a shell's command, or join what is begun there",
     )
 
 
