@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
+from tests.acceptance.kit import settle
 from tests.browser.looking import Dashboard
 from tests.browser.machine import Machine
 from tests.tmux_server import TmuxServer
@@ -92,13 +93,12 @@ def test_a_restore_that_was_cut_short_is_told_of_and_gone_on_with(
 def test_what_changed_between_two_moments_is_shown(
     machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
 ) -> None:
-    tmux.run("new-session", "-d", "-s", "one", "-n", "w", "sleep 3600")
-    with machine.watched() as watcher:
-        watcher.await_run("one:0.0")
+    # Two moments and no more: whoever watches would save it while its program is yet to start, too.
+    for name in ("one", "two"):
+        tmux.run("new-session", "-d", "-s", name, "-n", "w", "sleep 3600")
+        settle(tmux)
         machine.perdure.ok("save")
-        tmux.run("new-session", "-d", "-s", "two", "-n", "w", "sleep 3600")
-        watcher.await_run("two:0.0")
-        machine.perdure.ok("save")
+    with machine.watched():
         looking = dashboard()
         looking.go("time-machine")
         page = looking.page

@@ -96,7 +96,13 @@ def test_events_go_back_to_the_first_there_is(machine: Machine, dashboard: Calla
 
 
 def test_settings_that_are_safe_are_changed_in_the_file(machine: Machine, dashboard: Callable[..., Dashboard]) -> None:
-    with machine.watched():
+    path = os.path.join(machine.home.home, ".config", "perdure", "config.toml")
+
+    def kept() -> str:
+        with open(path) as file:
+            return file.read()
+
+    with machine.watched() as watcher:
         looking = dashboard()
         looking.go("settings")
         page = looking.page
@@ -104,14 +110,11 @@ def test_settings_that_are_safe_are_changed_in_the_file(machine: Machine, dashbo
         page.get_by_label("Bring a server that died back at once").check()
         page.get_by_role("button", name="Keep these settings").click()
         expect(page.get_by_label("Agents starting at once")).to_have_value("7")
-        path = os.path.join(machine.home.home, ".config", "perdure", "config.toml")
+        watcher.wait_for(lambda: os.path.exists(path) and "max_parallel = 7" in kept(), "what was chosen")
+        assert "restore = true" in kept()
         expect(page.get_by_role("alert")).to_have_count(0)
         page.get_by_role("button", name="Read again").click()
         expect(page.get_by_label("Bring a server that died back at once")).to_be_checked()
-        with open(path) as file:
-            kept = file.read()
-        assert "max_parallel = 7" in kept
-        assert "restore = true" in kept
         page.get_by_role("button", name="Dark", exact=True).click()
         assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
         page.reload()

@@ -27,7 +27,7 @@ def test_an_agent_goes_busy_asks_is_answered_and_is_idle_again_without_a_reload(
     machine: Machine, dashboard: Callable[..., Dashboard]
 ) -> None:
     # Long enough for a browser that has much else to do to show that it is busy.
-    machine.agent("deploy", think=3)
+    machine.agent("deploy", think=5)
     with machine.watched() as watcher:
         watcher.await_state("deploy:0.0", "idle")
         looking = dashboard()
@@ -48,7 +48,8 @@ def test_an_agent_goes_busy_asks_is_answered_and_is_idle_again_without_a_reload(
         page.get_by_role("button", name="I have seen it").click()
         expect(page.locator(".pane-head .state")).to_have_text("idle")
         expect(page.locator(".timeline")).to_contain_text("wants permission")
-        assert "number 2 of this conversation: run git push --tags" in machine.screen("deploy")
+        noted = "number 2 of this conversation: run git push --tags"
+        watcher.wait_for(lambda: noted in machine.screen("deploy"), "that it was done")
 
 
 def test_an_answer_to_what_is_no_longer_asked_is_not_sent(
