@@ -12,6 +12,7 @@ from perdure.host.clock import now, pause
 from perdure.host.files import Files
 from perdure.host.users import current_user
 from perdure.live.launch import Readiness, launch, request
+from perdure.tmux.act import Spot, end_unused
 from tests.acceptance.boxing import Ring, screen
 from tests.acceptance.kit import only_json, sentence, wait_for
 from tests.acceptance.simulants import Simulants
@@ -133,6 +134,45 @@ def test_a_program_that_is_not_there_is_told_with_what_the_pane_shows(perdure: P
     assert (ran.code, made["result"], made["state"]) == (1, "ended", "exited")
     assert "127" in made["why"]
     assert any("no-such-program" in line for line in made["screen"])
+
+
+def test_nothing_is_left_of_a_session_in_which_nothing_could_be_started(tmux: TmuxServer, perdure: Perdure) -> None:
+    tmux.run("new-session", "-d", "-s", "mine", "-n", "w", "cat", "-")
+    # Again by the same name: that is free for another try.
+    for _ in range(2):
+        ran = perdure("new", "fix", "--agent", "goose", "--", "no-such-program")
+        assert ran.code == 1
+        assert "ended with status 127; its session was ended again." in ran.err
+        assert tmux.run("list-sessions", "-F", "#{session_name}") == b"mine\n"
+
+
+def test_a_program_that_was_started_and_failed_leaves_its_session(tmux: TmuxServer, perdure: Perdure) -> None:
+    made = only_json(perdure("new", "--json", "fix", "--", "false"))
+    assert (made["result"], made["gone"]) == ("ended", False)
+    assert tmux.show("#{pane_id}", made["pane"]) == made["pane"]
+
+
+@pytest.mark.parametrize("used", ["split-window", "new-window", "link-window", "group"])
+def test_a_session_that_somebody_uses_already_is_not_ended(tmux: TmuxServer, used: str) -> None:
+    tmux.run("new-session", "-d", "-s", "mine", "-n", "w", "cat", "-")
+    tmux.run("new-session", "-d", "-s", "fix", "-n", "w", "cat", "-")
+    tmux.run(
+        *{
+            "split-window": ("split-window", "-d", "-t", "fix", "cat", "-"),
+            "new-window": ("new-window", "-d", "-t", "fix", "cat", "-"),
+            "link-window": ("link-window", "-d", "-s", "fix:0", "-t", "mine:9"),
+            "group": ("new-session", "-d", "-s", "more", "-t", "fix"),
+        }[used]
+    )
+    pane, session, first, server = tmux.show("#{pane_id} #{session_id} #{pane_pid} #{pid}", "fix:0.0").split()
+    spot = Spot(tmux.socket, current_user(), pane, int(server), first=int(first))
+    end_unused(spot, session)
+    assert "fix" in tmux.run("list-sessions", "-F", "#{session_name}").decode().split()
+    # And it would have been ended without that.
+    tmux.run("new-session", "-d", "-s", "alone", "-n", "w", "cat", "-")
+    pane, session, first = tmux.show("#{pane_id} #{session_id} #{pane_pid}", "alone:0.0").split()
+    end_unused(spot._replace(pane=pane, first=int(first)), session)
+    assert "alone" not in tmux.run("list-sessions", "-F", "#{session_name}").decode().split()
 
 
 def test_an_agent_that_wants_somebody_first_says_so(

@@ -124,8 +124,10 @@ class Started(Struct, frozen=True, kw_only=True):
     agent: str | None
     delivery: Delivery | None
     screen: tuple[str, ...]
+    #: Its program could not be started at all, and the session was ended again.
+    gone: bool
     socket: str
-    #: The run's id; null when the daemon has not seen it yet.
+    #: The run's id; null when the daemon has not seen it yet, or there is nothing left of it.
     run: str | None
 
 
@@ -263,7 +265,7 @@ async def begin(world: World, caller: Who, data: JSONBody[NewRun]) -> Started:
             )
         )
         came |= {"result": launched.result.value, "session": launched.name, "pane": launched.pane}
-    run = await _as_started(world, caller, socket, launched)
+    run = None if launched.gone else await _as_started(world, caller, socket, launched)
     screen = tuple(without_keys(launched.screen, _WIDTH))
     facts = structs.asdict(structs.replace(launched, screen=screen))
     return Started(**facts, socket=socket, run=run.id if run is not None else None)

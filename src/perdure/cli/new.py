@@ -86,5 +86,6 @@ def _tell(launched: Launched, socket: str, *, as_json: bool) -> None:
         return
     # The state says what it wants somebody for.
     result = launched.state if launched.result is Readiness.ATTENTION else launched.result
-    sentence = f"{launched.name} ({launched.pane}): {result}: {launched.why}."
+    after = "; its session was ended again" if launched.gone else ""
+    sentence = f"{launched.name} ({launched.pane}): {result}: {launched.why}{after}."
     print_outcome(sentence, shown, is_good=launched.result is Readiness.READY)

@@ -2,7 +2,8 @@
 
     name -> make -> watch until it is ready, wants somebody, or has ended -> type what is asked for
 
-The pane outlives its program: a login shell is left in it, with what the program said last.
+The pane outlives its program: a login shell is left in it, with what the program said last. Where nothing could be
+started at all, there is nothing to come back to: the session is ended again, and its name is free for the next try.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from perdure.agents import Roster, agent_of
-from perdure.errors import NotFound, UsageError
+from perdure.errors import NotFound, PerdureError, UsageError
 from perdure.host.clock import ticking
 from perdure.host.directories import make_for
 from perdure.host.processes import read_processes
@@ -32,7 +33,7 @@ from perdure.model.secrets import redact_argv
 from perdure.model.user import User
 from perdure.model.wrapped import read_wrapper
 from perdure.ports import AgentAdapter, Begins, HostView
-from perdure.tmux.act import Made, NameTaken, Spot, new_session, session_names
+from perdure.tmux.act import Made, NameTaken, Spot, end_unused, new_session, session_names
 from perdure.tmux.peek import Peeked, peek
 from perdure.tmux.wrap import Start, command, ended_with, is_starting
 
@@ -41,6 +42,8 @@ _INTERVAL = 0.15
 _LEAVING = 5.0
 #: How often a number is tried that others may take at the same moment.
 _TRIES = 50
+#: What shells say of a program that is not there, or that is none.
+_UNSTARTED = (126, 127)
 
 
 class Readiness(StrEnum):
@@ -88,6 +91,8 @@ class Launched(Struct, frozen=True, kw_only=True):
     delivery: Delivery | None = None
     #: What the pane shows, where it is not ready.
     screen: tuple[str, ...] = ()
+    #: Its program could not be started at all, and the session was ended again.
+    gone: bool = False
 
 
 class Look(Struct, frozen=True, kw_only=True):
@@ -105,6 +110,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     result: Readiness
     why: str
     is_sure: bool = True
+    #: What a program that has ended did so with, where its pane says that.
+    status: int | None = None
 
 
 #: What a target begins with that is no name: tmux's ids, its special targets, an option.
@@ -170,7 +177,9 @@ def judge(asked: Request, look: Look, *, was_started: bool) -> Verdict | None:
     is_wrapped = bool(look.tree) and read_wrapper(look.tree[0].argv) is not None
     if not is_wrapped and (was_started or status is not None):
         how = f" with status {status}" if status is not None else ""
-        return Verdict(result=Readiness.ENDED, why=f"{asked.called} ended{how}")
+        # The screen was read before the processes: what it says of the end may have come between.
+        is_sure = status is not None
+        return Verdict(result=Readiness.ENDED, why=f"{asked.called} ended{how}", is_sure=is_sure, status=status)
     if look.agent is None:
         is_up = asked.agent is None and is_wrapped and _is_up(look.tree)
         return Verdict(result=Readiness.READY, why="it runs", is_sure=False) if is_up else None
@@ -219,6 +228,7 @@ def launch(
     spot = Spot(socket, owner, made.pane, made.server, patience)
     deadline = ticking() + timeout
     verdict, look = _watch(asked, spot, known, pause, deadline)
+    is_gone = verdict.status in _UNSTARTED and _end_unused(spot, made.session, look)
     delivery = None
     agent = look.agent or asked.agent
     if verdict.result is Readiness.READY and asked.prompt:
@@ -241,7 +251,18 @@ def launch(
         agent=agent.name if agent is not None else None,
         delivery=delivery,
         screen=() if is_ready or look.pane is None else last_lines(look.pane.lines),
+        gone=is_gone,
     )
+
+
+def _end_unused(spot: Spot, session: str, look: Look) -> bool:
+    """End a session in which nothing could be started; False when it is still there, because somebody uses it."""
+    assert look.pane is not None
+    try:
+        end_unused(spot._replace(first=look.pane.pid), session)
+        return peek(spot) is None
+    except PerdureError:
+        return False
 
 
 def _make(
@@ -290,6 +311,8 @@ def _watch(
         if verdict is not None and (verdict.is_sure or verdict == before):
             return verdict, look
         was_started = was_started or (bool(look.tree) and read_wrapper(look.tree[0].argv) is not None)
+        if ticking() >= deadline and verdict is not None and verdict.result is Readiness.ENDED:
+            return verdict, look
         if ticking() >= deadline:
             what = f"{asked.called or 'the shell'} was started, and does not show that it is ready"
             return Verdict(result=Readiness.NOT_READY, why=what), look
@@ -304,17 +327,18 @@ def _after(
 
     What was started in the pane since, in place of what `spot` says was there first, is no concern of ours.
     """
-    until = ticking() + _LEAVING
+    until, before = ticking() + _LEAVING, None
     while True:
         look = _look(spot, known)
         if look.agent is not None or (look.pane is not None and look.pane.pid != spot.first):
             break
         # An agent that is gone leaves its shell to say so.
         ended = judge(asked, look, was_started=True)
-        if ended is not None and ended.result is Readiness.ENDED:
+        if ended is not None and ended.result is Readiness.ENDED and (ended.is_sure or ended == before):
             return ended, look
         if ticking() >= until:
             break
+        before = ended
         pause(_INTERVAL)
     result = Readiness.READY if delivery.result is Result.DELIVERED else Readiness.NOT_READY
     return Verdict(result=result, why=f"the prompt is {delivery.result}: {delivery.why}"), look

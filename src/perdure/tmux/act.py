@@ -10,6 +10,8 @@ import os
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import reduce
 from typing import NamedTuple
 
 from perdure.errors import NotFound, PerdureError, Unanswered
@@ -94,6 +96,13 @@ def end(spot: Spot, kind: str, id: str) -> bool:
     return True
 
 
+def end_unused(spot: Spot, session: str) -> None:
+    """End a session that has this one pane, at which nobody looks, and which shares nothing; any other stays as it is."""
+    unused = ("#{==:#{session_windows}#{window_panes},11}", "#{==:#{session_attached}#{session_grouped},00}")
+    with suppress(NotFound):
+        _do(spot, ["kill-session", "-t", session], wanted=(*unused, "#{==:#{window_linked},0}"))
+
+
 def session_names(socket: str, owner: User, *, timeout: float = run.TIMEOUT) -> tuple[str, ...] | None:
     """Return what the sessions of a server are called, None when there is no server."""
     spot = Spot(socket, owner, "", timeout=timeout)
@@ -149,9 +158,15 @@ def new_session(
     return Made(int(server), session, called, window, pane)
 
 
-def _do(spot: Spot, words: Sequence[str], *, before: Sequence[str] = (), script: bytes = b"") -> None:
-    """Have one command done. Raises NotFound when what it is about is gone, else PerdureError in tmux's own words."""
-    wanted = [f"#{{==:#{{pid}},{spot.server}}}"] if spot.server is not None else []
+def _do(
+    spot: Spot, words: Sequence[str], *, before: Sequence[str] = (), script: bytes = b"", wanted: Sequence[str] = ()
+) -> None:
+    """Have one command done. Raises NotFound when what it is about is gone, else PerdureError in tmux's own words.
+
+    `wanted` are formats that have to be true of the pane.
+    """
+    wanted = list(wanted)
+    wanted += [f"#{{==:#{{pid}},{spot.server}}}"] if spot.server is not None else []
     wanted += [f"#{{==:#{{pane_pid}},{spot.first}}}"] if spot.first is not None else []
     if not wanted:
         command = [*map(_word, words)]
@@ -159,7 +174,8 @@ def _do(spot: Spot, words: Sequence[str], *, before: Sequence[str] = (), script:
         # By tmux itself, in the same breath: between a look and a command anybody may come.
         inner = line(words).decode("ascii").strip()
         where = ["-t", spot.pane] if spot.first is not None else []
-        condition = wanted[0] if len(wanted) == 1 else f"#{{&&:{','.join(wanted)}}}"
+        # tmux compares two at a time.
+        condition = reduce(lambda one, other: f"#{{&&:{one},{other}}}", wanted)
         command = ["if-shell", "-F", *where, condition, inner, f"display-message -p {_REPLACED}"]
     client = _run(spot, [*before, *((";",) if before else ()), *command], script)
     if client.status is None:

@@ -65,6 +65,15 @@ def test_what_is_over_is_told_from_what_has_not_begun(look: Look, was_started: b
     assert (verdict.result if verdict else None) is result
 
 
+def test_a_screen_that_was_read_before_its_program_ended_is_read_again_for_its_status() -> None:
+    verdict = judge(ASKED, Look(pane=_pane("starting"), tree=(SHELL,)), was_started=True)
+    assert verdict is not None
+    assert (verdict.result, verdict.is_sure) == (Readiness.ENDED, False)
+    again = judge(ASKED, Look(pane=_pane("perdure: x ended with status 127."), tree=(SHELL,)), was_started=True)
+    assert again is not None
+    assert (again.status, again.is_sure) == (127, True)
+
+
 @pytest.mark.parametrize(
     ("reading", "result", "is_sure"),
     [
