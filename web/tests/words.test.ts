@@ -158,6 +158,18 @@ test("what has ended is shown for a day, unless its conversation goes on elsewhe
   expect(endedLately(runs, now).map((run) => run.id)).toEqual(["r2", "r1"]);
 });
 
+test("a shell that was closed is not told of for a day, unless an agent was there or somebody let go of it", () => {
+  const over = { ended_at: "2026-11-15T12:00:00Z", agent: null };
+  const runs = [
+    aRun({ id: "r1", ...over, command: "bash" }),
+    aRun({ id: "r2", ...over, command: "-zsh" }),
+    aRun({ id: "r3", ...over, command: "make" }),
+    aRun({ id: "r4", ...over, command: "sh", last_agent: "simulant" }),
+    aRun({ id: "r5", ...over, command: "sh", detached: true }),
+  ];
+  expect(endedLately(runs, Date.parse("2026-11-15T13:00:00Z")).map((run) => run.id)).toEqual(["r5", "r4", "r3"]);
+});
+
 test("an address leads to a turn of a chat, or to none", () => {
   expect(turnIn("#turn-17")).toBe(17);
   expect([turnIn(""), turnIn("#turn-"), turnIn("#main")]).toEqual([null, null, null]);

@@ -13,6 +13,8 @@ interface Started {
   run: string | null;
   socket: string;
   pane: string;
+  /** Nothing could be started in it at all, and its session was ended again. */
+  gone: boolean;
   /** What its pane shows, where it is not ready. */
   screen: string[];
 }
@@ -107,7 +109,13 @@ export function NewRun({ onClose }: { onClose: () => void }) {
         {left !== null && left.screen.some((line) => line.trim() !== "") && (
           <>
             <p class="soft">
-              Session <Said text={left.name} /> is still there. It shows
+              {left.gone ? (
+                "Nothing is left of it. It said"
+              ) : (
+                <>
+                  Session <Said text={left.name} /> is still there. It shows
+                </>
+              )}
             </p>
             <pre class="output left-over">{cleanText(left.screen.join("\n").trim())}</pre>
           </>

@@ -12,12 +12,21 @@ export const ended = signal<Run[]>([]);
 const LATELY = 24 * 60 * 60 * 1000;
 const MOST = 20_000;
 
-/** Those that ended within the last day, the latest first, without what somebody has gone on with: the same conversation elsewhere. */
+const SHELLS = new Set(["sh", "bash", "zsh", "fish", "dash", "ash", "ksh", "mksh", "yash", "tcsh", "csh", "nu", "xonsh"]);
+
+/** Nobody was in it and nothing ran there: somebody has closed a shell, or nothing could be started in it. */
+const wasShell = (run: Run): boolean =>
+  run.agent === null && run.last_agent === null && !run.detached && SHELLS.has(run.command.replace(/^-/, ""));
+
+/**
+ * Those that ended within the last day, the latest first, without shells that were closed and without what somebody has gone on with: the
+ * same conversation elsewhere.
+ */
 export function endedLately(runs: readonly Run[], now: number): Run[] {
   const conversations = new Set(runs.filter((run) => run.ended_at === null && run.conversation !== null).map((run) => run.conversation));
   const end = (run: Run): number => moment(run.ended_at) ?? 0;
   return runs
-    .filter((run) => run.ended_at !== null && now - end(run) < LATELY && !conversations.has(run.conversation))
+    .filter((run) => run.ended_at !== null && now - end(run) < LATELY && !wasShell(run) && !conversations.has(run.conversation))
     .sort((a, b) => end(b) - end(a) || b.id.localeCompare(a.id));
 }
 
