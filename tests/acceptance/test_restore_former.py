@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from getpass import getuser
 
+import msgspec
 import pytest
 
-from perdure.model.event import EventKind
+from perdure.host.clock import now
+from perdure.host.places import store_url
+from perdure.model.event import Event, EventKind
+from perdure.store import open_store
 from tests.acceptance.kit import only_json, save, wait_for
 from tests.acceptance.restoring import by_target, restored
 from tests.acceptance.simulants import Simulants, starts
-from tests.acceptance.watching import watching
+from tests.acceptance.watching import state_dir, watching
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer
@@ -192,6 +198,67 @@ def test_a_server_that_was_told_to_end_is_not_brought_back_and_it_is_said_how(
         assert f"`perdure restore --from {before}" in ran.err
         restored(perdure, "--from", before)
         assert set(simulants.running()) == set(begun.values())
+
+
+@pytest.mark.parametrize("session", ["mine", "work"])
+def test_programs_are_told_what_is_not_brought_back_and_how(
+    simulants: Simulants, perdure: Perdure, tmux: TmuxServer, session: str
+) -> None:
+    begun = begin(simulants, tmux, "work")
+    before = save(perdure)
+    _note_good_end(tmux)
+    crash(simulants, tmux)
+    shell(tmux, session)
+    save(perdure)
+    is_taken = session == "work"
+    left_out = {
+        "user": getuser(),
+        "socket": before["socket"],
+        "snapshot": before["snapshot"],
+        "target": "work:0.0",
+        "agent": "simulant",
+        "conversation": begun["work"],
+        "why": "ended with the tmux server before, which was told to end or had no session left",
+        "argv": ["perdure", "restore", "--from", before["snapshot"], "work"],
+        "is_taken": is_taken,
+    }
+    for how in (["--dry-run"], [], ["--progress"]):
+        ran = perdure.ok("restore", "--json", *how)
+        answer = msgspec.json.decode(ran.out.splitlines()[-1])
+        assert answer.get("restored", answer)["left_out"] == [left_out]
+        assert f"{begun['work']} (work:0.0) {left_out['why']}; `perdure restore --from" in ran.err
+    # The command that is told does it, once there is room for it.
+    if is_taken:
+        shell(tmux, "mine")
+        tmux.run("kill-session", "-t", "=work")
+    assert restored(perdure, *left_out["argv"][2:])["left_out"] == []
+    assert set(simulants.running()) == set(begun.values())
+
+
+def test_what_comes_back_elsewhere_is_not_said_to_be_left_out(
+    simulants: Simulants, perdure: Perdure, tmux: TmuxServer
+) -> None:
+    begun = begin(simulants, tmux, "a", "b", "c", "d")
+    save(perdure)
+    crash(simulants, tmux)
+    later = begin(simulants, tmux, "a")
+    save(perdure)
+    ran = perdure.ok("restore", "--json")
+    assert set(simulants.running()) == {*begun.values(), *later.values()}
+    assert begun["a"] not in ran.err
+    assert only_json(ran)["left_out"] == []
+
+
+def _note_good_end(tmux: TmuxServer) -> None:
+    """Write down that the server that runs was told to end, as a daemon does that watches its end."""
+    pid = int(tmux.run("display-message", "-p", "#{pid}"))
+    store = open_store(store_url(os.environ, state_dir()), state_dir=state_dir())
+    try:
+        (server,) = {each.server.key for each in store.list_snapshots()}
+        data = {"pid": pid, "in_good_order": True}
+        store.record((), [Event(kind=EventKind.SERVER_DIED, at=now(), server=server, data=data)])
+    finally:
+        store.close()
 
 
 def _saved(perdure: Perdure) -> set[str]:

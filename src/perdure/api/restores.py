@@ -24,7 +24,7 @@ from perdure.errors import NotFound, Refused, UsageError
 from perdure.live.whose import is_event_for
 from perdure.model.plan import Restore
 from perdure.model.server import Server
-from perdure.restore.shown import Restored, StepRow, Summary, Trouble, step_row, summary_of
+from perdure.restore.shown import LeftOut, Restored, StepRow, Summary, Trouble, step_row, summary_of
 from perdure.store.store import Store
 
 #: How many restores of the journal are looked at: what happened before is seldom asked for.
@@ -79,6 +79,8 @@ class RestoreShown(RestoreRow, frozen=True, kw_only=True):
     steps: tuple[StepRow, ...]
     #: The servers that could not be brought back.
     errors: tuple[Trouble, ...]
+    #: The conversations that are not brought back; the journal does not tell of them.
+    left_out: tuple[LeftOut, ...] = ()
 
 
 @post("/api/restores/plan", status_code=200, responses=failures(404, 504))
@@ -94,7 +96,7 @@ async def begin(world: World, caller: Who, data: JSONBody[Order]) -> Response[Re
     wanted = await _wanted(world, caller, data)
     one = world.restores.begin(wanted)
     world.logs.audit(caller, "restore", data.snapshot or "latest", restore=one.id, socket=data.socket)
-    return Reply(_shown(one), headers={"Location": f"/api/restores/{one.id}"}, media_type="application/json")
+    return Reply(shown(one), headers={"Location": f"/api/restores/{one.id}"}, media_type="application/json")
 
 
 def _rank_of(row: RestoreRow) -> Rank:
@@ -125,7 +127,7 @@ async def one_restore(world: World, caller: Who, request: Asked, id: Id) -> Resp
     """One restore, with what became of every pane so far."""
     one = world.restores.find(id, caller)
     if one is not None:
-        return unless_known(request, _shown(one))
+        return unless_known(request, shown(one))
 
     def work(store: Store) -> RestoreShown:
         kept = [each for each in store.list_restores(limit=_MOST) if may_see(world, caller, each.server)]
@@ -181,7 +183,8 @@ def _words(order: Order, how: str) -> tuple[str, ...]:
     return ("restore", "--json", how, *(["--lazy"] if order.lazy else []), *words)
 
 
-def _shown(one: Restoring) -> RestoreShown:
+def shown(one: Restoring) -> RestoreShown:
+    """Return a restore that was asked for here, as far as it has come."""
     return RestoreShown(
         id=one.id,
         state=one.state,
@@ -198,15 +201,16 @@ def _shown(one: Restoring) -> RestoreShown:
         message=one.message,
         steps=tuple(one.steps),
         errors=one.errors,
+        left_out=one.left_out,
     )
 
 
 def _row(one: Restoring) -> RestoreRow:
-    return _without_steps(_shown(one))
+    return _without_steps(shown(one))
 
 
-def _without_steps(shown: RestoreShown) -> RestoreRow:
-    return RestoreRow(**{name: getattr(shown, name) for name in RestoreRow.__struct_fields__})
+def _without_steps(whole: RestoreShown) -> RestoreRow:
+    return RestoreRow(**{name: getattr(whole, name) for name in RestoreRow.__struct_fields__})
 
 
 def _journalled(restore: Restore) -> RestoreShown:

@@ -22,7 +22,7 @@ from perdure.errors import Conflict, PerdureError
 from perdure.host.run import Ran
 from perdure.model.decoding import decoder_of
 from perdure.model.event import Event, EventKind
-from perdure.restore.shown import ProgressLine, Restored, StepRow, Summary, Trouble
+from perdure.restore.shown import LeftOut, ProgressLine, Restored, StepRow, Summary, Trouble
 
 #: How many that have ended are known.
 _KEPT = 50
@@ -111,6 +111,11 @@ class Restoring:
     def errors(self) -> tuple[Trouble, ...]:
         """The servers that could not be brought back."""
         return self.restored.errors if self.restored is not None else ()
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """The conversations it does not bring back; none before its end."""
+        return self.restored.left_out if self.restored is not None else ()
 
     def take(self, raw: bytes) -> None:
         """Take in a line of its progress; what cannot be read says nothing."""

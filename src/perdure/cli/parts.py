@@ -36,7 +36,7 @@ from perdure.restore.choose import abandoned, choose, saved_users, servers_of, u
 from perdure.restore.lost import beside, ended_in_good_order, lost
 from perdure.restore.merge import merged
 from perdure.restore.plan import Policy
-from perdure.restore.shown import Trouble
+from perdure.restore.shown import LeftOut, Trouble
 from perdure.snapshots.ask import ask
 from perdure.snapshots.former import former_in, readable
 from perdure.snapshots.look import Looked
@@ -57,8 +57,8 @@ class Part(Struct, frozen=True, kw_only=True):
     said: str = ""
     #: The panes of a snapshot that is taken instead of a later one, which had so many less.
     dropped_from: int | None = None
-    #: What has no place in it any more, a sentence each.
-    left_out: tuple[str, ...] = ()
+    #: What has no place in it any more.
+    left_out: tuple[LeftOut, ...] = ()
     #: Nothing is said of it when there is nothing to do.
     is_rest: bool = False
     #: It is not brought back, since somebody ended it: it is said which conversations of it are not running.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,11 +15,12 @@ from perdure.cli.restoring import Lines, Progress, planned_of, row_of
 from perdure.compat.resuming import resume_log, write_resume_log
 from perdure.errors import NotFound, PerdureError, UsageError
 from perdure.host.clock import now
-from perdure.model.plan import AGENT_ACTIONS, Action, Outcome, Result
+from perdure.model.plan import Action, Outcome, Result
+from perdure.restore.left_out import ended_on_purpose, sentence, still_left_out
 from perdure.restore.plan import LEFT_ALONE, Conversation, Holder, is_left_alone
 from perdure.restore.prepare import Ground, Prepared, prepare
 from perdure.restore.run import restore
-from perdure.restore.shown import ProgressLine, Restored, StepRow, Summary, Trouble, summary_of
+from perdure.restore.shown import LeftOut, ProgressLine, Restored, StepRow, Summary, Trouble, summary_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,6 +59,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     wanted = [chosen for part in parts if (chosen := selected(part, args.targets)) is not None]
     ground = ground_of(setup)
     results: list[tuple[Prepared, list[Outcome]]] = []
+    left_out: list[LeftOut] = []
     # By user: two people's conversations are two, whatever they are called.
     taken: dict[int, dict[Conversation, Holder]] = {}
     is_alone = len({part.snapshot.server.key for part in wanted}) == 1 and not troubles
@@ -68,16 +69,15 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
             if part.is_rest:
                 ready = prepare(part.snapshot, part.user, part.policy, ground, theirs)
                 if part.is_offered:
-                    _offer(ready)
+                    left_out += ended_on_purpose(ready)
                 if part.is_offered or _is_nothing(ready):
                     continue
             done = _one(part, ground, args, theirs, at, first=1 + sum(len(outcomes) for _, outcomes in results))
             results.append(done)
-            for sentence in part.left_out:
-                print(f"perdure: left out: {printable(sentence)} (--from {part.snapshot.id}).", file=sys.stderr)
+            left_out += part.left_out
             _log(part, done[1], at, args)
             theirs |= done[0].conversations
-    return _tell(results, troubles, args)
+    return _tell(results, troubles, still_left_out(left_out, _brought_back(results)), args)
 
 
 run = with_setup(_run)
@@ -88,18 +88,9 @@ def _is_nothing(ready: Prepared) -> bool:
     return ready.plan.is_done and not any(is_left_alone(step) for step in ready.plan.steps)
 
 
-def _offer(ready: Prepared) -> None:
-    """Say which conversations of a server that somebody ended are not running, and what brings them back."""
-    for step in ready.plan.steps:
-        if step.action not in AGENT_ACTIONS and not is_left_alone(step):
-            continue
-        session = shlex.quote(step.target.rpartition(":")[0])
-        when = f", once no other pane is in {step.target}" if is_left_alone(step) else ""
-        sentence = (
-            f"{step.agent} in {step.conversation} ({step.target}) ended with the tmux server before, which was told to end"
-            f" or had no session left; `perdure restore --from {ready.snapshot.id} {session}` brings it back{when}"
-        )
-        print(f"perdure: {printable(sentence)}.", file=sys.stderr)
+def _brought_back(results: Sequence[tuple[Prepared, list[Outcome]]]) -> set[tuple[str, str, str]]:
+    """By user and agent the conversations that somebody is in, or will be, when all is done."""
+    return {(ready.user.name, key[0], key[2]) for ready, _ in results for key in ready.conversations}
 
 
 def _log(part: Part, outcomes: Sequence[Outcome], at: datetime, args: argparse.Namespace) -> None:
@@ -166,7 +157,10 @@ def _announce(part: Part, ready: Prepared, at: datetime) -> None:
 
 
 def _tell(
-    results: Sequence[tuple[Prepared, list[Outcome]]], troubles: Sequence[Trouble], args: argparse.Namespace
+    results: Sequence[tuple[Prepared, list[Outcome]]],
+    troubles: Sequence[Trouble],
+    left_out: Sequence[LeftOut],
+    args: argparse.Namespace,
 ) -> int:
     rows = [
         row_of(number, ready, outcome)
@@ -184,10 +178,13 @@ def _tell(
             steps=tuple(rows),
             summary=summary,
             errors=tuple(troubles),
+            left_out=tuple(left_out),
         )
         print_json(ProgressLine(restored=restored) if args.progress else restored)
     elif results:
         _print(rows, summary, args)
+    for one in left_out:
+        print(f"perdure: {printable(sentence(one))}.", file=sys.stderr)
     for each in troubles:
         print(f"perdure: {printable(f'{each.user} {each.socket}: {each.message}')}", file=sys.stderr)
     return 4 if troubles or summary.failed else 0

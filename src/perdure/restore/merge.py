@@ -8,14 +8,18 @@ from msgspec import Struct, structs
 
 from perdure.model.snapshot import Snapshot
 from perdure.model.topology import Pane, PaneDetails
+from perdure.restore.left_out import left_out_of
 from perdure.restore.plan import Conversation, targets
+from perdure.restore.shown import LeftOut
+
+_DISPLACED = "was there before, and another has its place now"
 
 
 class Merged(Struct, frozen=True, kw_only=True):
-    """The snapshot to bring back, and a sentence for each conversation that has no place in it any more."""
+    """The snapshot to bring back, and each conversation that has no place in it any more."""
 
     snapshot: Snapshot
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def merged(before: Snapshot, latest: Snapshot) -> Merged:
@@ -35,7 +39,7 @@ def merged(before: Snapshot, latest: Snapshot) -> Merged:
             details[pane.id] = latest.details.panes.get(other.id, PaneDetails())
             is_progress = other.id == pane.id and _is_same_server(before, latest)
             if key is not None and key not in held and not is_progress:
-                left_out.append(f"{key[0]} in {key[2]} was in {target} before; another has its place now")
+                left_out.append(left_out_of(before, target, (key[0], key[2]), _DISPLACED, is_taken=True))
         elif key is not None and key in held:
             # It has gone on somewhere else: here it leaves a shell.
             panes.append(structs.replace(pane, identity=None, program=None))

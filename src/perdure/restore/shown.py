@@ -54,6 +54,24 @@ class Trouble(Struct, frozen=True, kw_only=True):
     code: int
 
 
+class LeftOut(Struct, frozen=True, kw_only=True):
+    """A conversation that was saved and that a restore does not bring back by itself, with what would."""
+
+    user: str
+    socket: str
+    #: The snapshot it is in, and where it was in that.
+    snapshot: str
+    target: str
+    agent: str
+    conversation: str
+    #: Why it is not brought back, as the rest of a sentence that begins with it.
+    why: str
+    #: The command that brings it back.
+    argv: tuple[str, ...]
+    #: Another pane is where it was: the command does nothing about it before that is gone.
+    is_taken: bool
+
+
 class Restored(Struct, frozen=True, kw_only=True):
     """What a restore came to, or would come to."""
 
@@ -63,6 +81,7 @@ class Restored(Struct, frozen=True, kw_only=True):
     steps: tuple[StepRow, ...]
     summary: Summary
     errors: tuple[Trouble, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
 
 class ProgressLine(Struct, frozen=True, kw_only=True, omit_defaults=True):

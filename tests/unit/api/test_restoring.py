@@ -8,13 +8,15 @@ from datetime import datetime
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from perdure.api.caller import Caller, Scope
+from perdure.api.restores import shown
 from perdure.api.restoring import Asked, Restores, Restoring, State
 from perdure.errors import Conflict
 from perdure.host.run import Ran
 from perdure.model.event import Event, EventKind
-from perdure.restore.shown import ProgressLine, Restored, StepRow, Summary
+from perdure.restore.shown import LeftOut, ProgressLine, Restored, StepRow, Summary
 from tests.builders import at
 
 ANN = Caller(uid=1000, user="ann", scope=Scope.WRITE, token="main")
@@ -91,6 +93,28 @@ def test_what_is_planned_again_takes_the_place_of_what_was() -> None:
         assert (one.settled, one.state) == (1, State.RUNNING)
         assert [row.n for row in one.news()] == [1, 2, 3]
         assert one.news() == []
+
+    asyncio.run(go())
+
+
+def test_what_is_not_brought_back_is_told_with_its_end() -> None:
+    left = LeftOut(
+        user="ann",
+        socket="/tmp/tmux-1000/default",
+        snapshot="abc",
+        target="work:0.0",
+        agent="simulant",
+        conversation="c1",
+        why="ended with the tmux server before",
+        argv=("perdure", "restore", "--from", "abc", "work"),
+        is_taken=False,
+    )
+
+    async def go() -> None:
+        one = Restoring(Asked(words=(), by=ANN, uid=1000), at(0))
+        assert shown(one).left_out == ()
+        one.take(a_line(restored=structs.replace(an_end(a_row(1, "done")), left_out=(left,))))
+        assert shown(one).left_out == (left,)
 
     asyncio.run(go())
 

@@ -7,6 +7,7 @@ from msgspec import structs
 from perdure.model.identity import Identity
 from perdure.model.snapshot import Snapshot
 from perdure.model.topology import Pane
+from perdure.restore.left_out import sentence, still_left_out
 from perdure.restore.merge import merged
 from tests.builders import a_capture, a_pane, a_snapshot, a_topology, an_identity
 
@@ -51,8 +52,16 @@ def test_a_conversation_is_where_it_was_last() -> None:
 def test_on_another_server_the_later_one_has_the_place_and_the_other_is_named() -> None:
     result = merged(snapshot_of("A", "B", "C"), snapshot_of("NEW", None, pid=301))
     assert found(result.snapshot.topology.panes) == ["NEW", "B", "C"]
-    (sentence,) = result.left_out
-    assert "A was in work:0.0" in sentence
+    (left,) = result.left_out
+    assert (left.snapshot, left.target, left.conversation, left.is_taken) == (f"{300:016x}", "work:0.0", "A", True)
+    assert sentence(left) == (
+        f"{left.agent} in A (work:0.0) was there before, and another has its place now;"
+        f" `perdure restore --from {left.snapshot} work` brings it back, once no other pane is in work:0.0"
+    )
+    # Unless something else brings it back.
+    user = left.user
+    assert still_left_out([left, left], {(user, left.agent, "B")}) == [left]
+    assert still_left_out([left], {(user, left.agent, "A")}) == []
 
 
 def test_what_is_chosen_has_each_conversation_once() -> None:
