@@ -228,7 +228,7 @@ def test_a_head_is_that_of_what_would_be_got(served: ServedApi) -> None:
 def test_what_is_wrong_is_said_in_words_and_by_its_public_name(served: ServedApi) -> None:
     with served.client() as client:
         for path, said in (
-            ("/api/runs?state=bogus", "`state` is none of the words it may be."),
+            ("/api/runs?state=bogus", "`state` has to be one of idle, busy, attention, error, exited, unknown."),
             ("/api/events?after=-1", "`after` has to be at least 0."),
             ("/api/runs/r1/wait", "`until` is missing."),
             ("/api/nowhere", "There is nothing at this path."),

@@ -505,6 +505,25 @@ def test_a_run_is_started_explained_and_ended_and_can_be_brought_back(
     ]
 
 
+def test_what_is_started_at_home_is_there_however_home_is_written(private_home: PrivateHome, tmux: TmuxServer) -> None:
+    os.mkdir(os.path.join(private_home.home, "roof"))
+
+    async def work(api: Api, client: httpx.AsyncClient) -> None:
+        for cwd, place in (("~", ""), ("~/", ""), ("~/roof", "roof")):
+            made = await client.post("/api/runs", json={"argv": ["cat"], "cwd": cwd})
+            assert made.status_code == 201, made.text
+            where = tmux.show("#{pane_current_path}", made.json()["pane"])
+            assert where == os.path.realpath(os.path.join(private_home.home, place)).rstrip("/")
+        for cwd in ("~/cellar", "~nobody", "roof", "./roof"):
+            refused = await client.post("/api/runs", json={"argv": ["cat"], "cwd": cwd})
+            assert refused.status_code == 400, refused.text
+            assert refused.json()["message"] == (
+                f"{cwd} is no directory that can be entered; it has to begin with / or ~/."
+            )
+
+    with_api(work)
+
+
 def test_a_pane_that_takes_no_input_is_told_nothing(tmux: TmuxServer) -> None:
     tmux.run("new-session", "-d", "-s", "work", "-n", "one", "cat")
     tmux.run("select-pane", "-d", "-t", "work:0.0")
@@ -522,7 +541,7 @@ def test_a_run_that_is_let_go_of_lives_on(tmux: TmuxServer) -> None:
 
     async def go(api: Api, client: httpx.AsyncClient) -> None:
         run = await await_run(api.world.daemon, "work:0.0")
-        gone = await client.delete(f"/api/runs/{run.id}")
+        gone = await client.delete(f"/api/runs/{run.id}", params={"mode": "detach"})
         assert (gone.status_code, gone.json()["result"]) == (200, "detached")
         for late in (
             await client.post(f"/api/runs/{run.id}/input", json={"text": "hello"}),

@@ -20,6 +20,7 @@ from perdure.api.description import WhatIsTaken
 from perdure.api.errors import on_failure
 from perdure.api.question import Question
 from perdure.api.replies import Reply
+from perdure.api.taken import refuse_unknown
 from perdure.api.world import ApiWorld
 
 #: Every route there is; each module brings its own. What they are handed: `asking`.
@@ -47,6 +48,7 @@ def build_app(world: ApiWorld, *, routes: Sequence[ControllerRouterHandler] = RO
             "world": Provide(the_world, sync_to_thread=False, use_cache=True),
             "caller": Provide(_caller, sync_to_thread=False),
         },
+        before_request=refuse_unknown,
         exception_handlers={Exception: on_failure},
         request_class=Question,
         response_class=Reply,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from msgspec import Struct
 
-from perdure.api.wrong import BODY, sentence
+from perdure.api.taken import Taken
+from perdure.api.wrong import BODY, missing, sentence
 from perdure.daemon.protocol import failure_from
 from perdure.errors import NotFound, PerdureError, failure_of
 from perdure.model.text import as_text
@@ -107,11 +107,8 @@ def failure(error: PerdureError) -> tuple[int, Failure]:
     return type(error).http_status, body
 
 
-def of_http(error: HTTPException, names: Mapping[str, str] | None = None) -> tuple[int, Failure]:
-    """Return the same of what the framework refuses: no such route, a wrong method, a body that is none.
-
-    `names` are what parameters are called by those who ask, where that is not what they are called here.
-    """
+def of_http(error: HTTPException, taken: Taken) -> tuple[int, Failure]:
+    """Return the same of what the framework refuses: no such route, a wrong method, a body that is none."""
     status = HTTPStatus(error.status_code)
     code = status.name if status is not HTTPStatus.BAD_REQUEST else "USAGE_ERROR"
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -120,29 +117,19 @@ def of_http(error: HTTPException, names: Mapping[str, str] | None = None) -> tup
     extra = [each for each in error.extra if isinstance(each, dict)] if isinstance(error.extra, list) else []
     wrong = []
     for each in extra:
-        key = str(each.get("key", BODY))
-        named = (names or {}).get(key, key)
-        wrong.append({"key": named, "message": sentence(named, str(each.get("message", "")))})
-    message = " ".join(each["message"] for each in wrong) or _said(error, status)
+        key = taken.name_of(str(each.get("key", BODY)))
+        wrong.append({"key": key, "message": sentence(key, str(each.get("message", "")), taken.words(key))})
+    message = " ".join(each["message"] for each in wrong) or _said(error, status, taken)
     return int(status), Failure(code=code, message=message, data={"wrong": wrong} if wrong else None)
 
 
-def _said(error: HTTPException, status: HTTPStatus) -> str:
+def _said(error: HTTPException, status: HTTPStatus, taken: Taken) -> str:
     if status in _SAID:
         return _SAID[status]
     detail = str(error.detail).split("\n")[0]
     if status is HTTPStatus.BAD_REQUEST:
-        return sentence(BODY, detail)
+        return sentence(BODY, detail, taken.words(missing(detail) or BODY))
     return f"{(detail or status.phrase).rstrip('.')}."
-
-
-def _public_names(request: Request[Any, Any, Any]) -> dict[str, str]:
-    """Return the parameters of the route that are called otherwise by those who ask."""
-    # Where there is no such route, there is none in it.
-    route: Any = cast(dict[str, Any], request.scope).get("route_handler")
-    fields = route.parsed_fn_signature.parameters if route is not None else {}
-    said = {name: getattr(field.kwarg_definition, "name", None) for name, field in fields.items()}
-    return {name: public for name, public in said.items() if public}
 
 
 def unexpected(error: Exception) -> tuple[int, Failure]:
@@ -163,7 +150,7 @@ def on_failure(request: Request[Any, Any, Any], error: Exception) -> Response[Fa
     if isinstance(error, HTTPException):
         if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
             log.error("a request failed", exc_info=error)
-        return _told(of_http(error, _public_names(request)))
+        return _told(of_http(error, Taken(request)))
     if isinstance(error, OSError):
         return _told(failure(failure_of(error)))
     return _told(unexpected(error))

@@ -98,7 +98,7 @@ class NewRun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     #: The session's name; the next number without.
     name: Annotated[str, Meta(max_length=200)] | None = None
-    #: Where it starts; at home without.
+    #: Where it starts, from the root or from home (`~/…`) on; at home without.
     cwd: Annotated[str, Meta(max_length=4096)] | None = None
     agent: Annotated[str, Meta(max_length=100)] | None = None
     #: A command's words; with `agent`, how that is started.
@@ -272,9 +272,7 @@ async def begin(world: World, caller: Who, data: JSONBody[NewRun]) -> Started:
 
 
 @delete("/api/runs/{id:str}", status_code=200, responses=failures(404, 409, 504))
-async def let_go(
-    world: World, caller: Who, id: Id, mode: LetGo = Mode.DETACH, anyway: Anyway = False, who: Shown = None
-) -> Gone:
+async def let_go(world: World, caller: Who, id: Id, mode: LetGo, anyway: Anyway = False, who: Shown = None) -> Gone:
     """Follow a run no longer, or end its pane: kept first, so that it can be brought back.
 
     When another agent was started there meanwhile, nothing is ended (409 `RUN_REPLACED`).
@@ -387,9 +385,11 @@ def _where(world: ApiWorld, data: NewRun, user: User) -> tuple[str, str]:
     For somebody else nothing is looked at that is not theirs for certain: what is there, tmux finds out as that user.
     """
     is_mine = user.uid == world.ground.me.uid
-    cwd = data.cwd or user.home
+    asked = data.cwd or "~"
+    # As a person writes it; `~ann` is somebody else's.
+    cwd = f"{user.home}{asked[1:]}" if asked == "~" or asked.startswith("~/") else asked
     if not os.path.isabs(cwd) or (is_mine and not is_directory(cwd)):
-        raise UsageError(f"{cwd} is no directory that can be entered; it has to be absolute.")
+        raise UsageError(f"{asked} is no directory that can be entered; it has to begin with / or ~/.")
     usual = os.path.join(socket_dir(world.ground.environ if is_mine else {}, user.uid), "default")
     if data.socket is None:
         return cwd, canonical(usual)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 #: What is called the whole of a body.
 BODY = "data"
@@ -23,15 +24,31 @@ _KIND = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
 _NUMBER = re.compile(r"Expected `(?:int|float|decimal)[^`]*` (>=|<=|>|<) (\S+)")
 _LENGTH = re.compile(r"Expected `(str|array|object)[^`]*` of length (>=|<=|==) (\d+)")
 _LOOKS = re.compile(r"Expected `str[^`]*` matching regex '(.+)'")
+_MOMENT = "Invalid RFC3339 encoded datetime"
+#: What has to look like something, in words. A test holds that there are no others.
+LOOKS = {
+    r"^%[0-9]{1,9}$": "a pane's id, such as %3",
+    "^[0-9a-f]{1,16}$": "a snapshot's id, or how it begins: digits and the letters a to f",
+    "^/": "a path from the root on",
+    "^[0-9]{1,15}$": "what `next` of the page before says",
+    "^[^/\\x00]+$": "a program's name, without a path",
+}
 _UNSAID = re.compile(r"Object missing required field `(.+)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.+)`")
 _NEEDED = re.compile(r"Missing required \w+ parameter '([^']+)'")
 
 
-def sentence(key: str, noticed: str) -> str:
-    """Return what is wrong with a field or parameter as a sentence."""
+def missing(noticed: str) -> str | None:
+    """Return the parameter that is said to be missing, None when it is about something else."""
+    found = _NEEDED.match(noticed)
+    return found[1] if found else None
+
+
+def sentence(key: str, noticed: str, words: Sequence[str] = ()) -> str:
+    """Return what is wrong with a field or parameter as a sentence; `words` are those that it may be, where they are few."""
     if found := _NEEDED.match(noticed) or _UNSAID.match(noticed):
-        return f"`{_below(key, found[1])}` is missing."
+        right = f"; it has to be {_one_of(words)}" if words else ""
+        return f"`{_below(key, found[1])}` is missing{right}."
     if found := _UNKNOWN.match(noticed):
         return f"There is no field `{_below(key, found[1])}`."
     what = "The body" if key == BODY else f"`{key}`"
@@ -45,14 +62,22 @@ def sentence(key: str, noticed: str) -> str:
     if found := _LENGTH.match(noticed):
         return f"{what} has to have {_BOUNDS[found[2]]} {found[3]} {_COUNTED[found[1]]}."
     if found := _LOOKS.match(noticed):
-        return f"{what} has to look like {found[1]}."
+        return (
+            f"{what} has to be {LOOKS[found[1]]}." if found[1] in LOOKS else f"{what} is not written as it has to be."
+        )
+    if noticed.startswith(_MOMENT):
+        return f"{what} has to be {_KINDS['datetime']}."
     if noticed.startswith("Invalid enum value"):
-        return f"{what} is none of the words it may be."
+        return f"{what} has to be {_one_of(words)}." if words else f"{what} is none of the words it may be."
     return f"{what}: {noticed.rstrip('.')}."
 
 
 def _below(key: str, field: str) -> str:
     return field if key == BODY else f"{key}.{field}"
+
+
+def _one_of(words: Sequence[str]) -> str:
+    return " or ".join(words) if len(words) < 3 else f"one of {', '.join(words)}"
 
 
 def _kind(said: str) -> str:

@@ -203,7 +203,7 @@ class _Delivering:
         if expected is None and told.text and not told.anyway and wrapped is None and look.who.adapter is None:
             expected = self._was_started_for()
         if wrapped is not None and wrapped.stage is Stage.PRELUDE and not told.keys:
-            return "it waits to be started, which Enter does (--key Enter), and would not hear the text"
+            return "it waits to be started, which the key Enter does, and would not hear the text"
         if expected is not None and look.who.adapter is None and not told.anyway:
             if told.text:
                 return f"{expected} has ended, and the shell that is left would run the text as a command"

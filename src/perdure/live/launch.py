@@ -131,13 +131,13 @@ def request(
     if argv and not argv[0]:
         raise UsageError("The first word of a command is the program's name, and cannot be empty.")
     if prompt and agent is None:
-        raise UsageError("A prompt needs an agent that hears it: name one with --agent.")
+        raise UsageError("A prompt needs an agent that hears it: say which.")
     if prompt:
         message(prompt)
     words, again, asked = tuple(argv), tuple(argv), False
     if agent is not None and not argv:
         if not isinstance(agent, Begins):
-            raise UsageError(f"How {agent.name} is started is not known; give its command after --.")
+            raise UsageError(f"How {agent.name} is started is not known; give its command as well.")
         again = agent.begin()[0]
         words, asked = agent.begin(prompt)
     called = agent.name if agent is not None else os.path.basename(words[0]) if words else ""

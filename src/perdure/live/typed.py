@@ -77,11 +77,11 @@ def message(
     """Return what is to be sent, newlines as tmux and programs know them. Raises UsageError for what cannot be."""
     tidy = text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
     if not tidy.strip() and not keys:
-        raise UsageError("There is nothing to send: give a text, or keys with --key.")
+        raise UsageError("There is nothing to send: give a text, or keys.")
     if len(encode(tidy)) > LONGEST:
         raise UsageError(f"The text has {len(encode(tidy))} bytes; at most {LONGEST} can be sent at once.")
     if found := _CONTROL.search(tidy):
-        raise UsageError(f"The text holds the control character {found[0]!r}; press keys with --key.")
+        raise UsageError(f"The text holds the control character {found[0]!r}; keys are pressed by their names.")
     for key in keys:
         if not _KEY.fullmatch(key):
             raise UsageError(f"{key!r} is no key; there are Enter, Escape, Tab, Up, C-c, M-x, F1, y and the like.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Literal
 
 import msgspec
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
-from perdure.api.wrong import BODY, sentence
+from perdure.api.wrong import BODY, missing, sentence
 
 
 class Taken(Struct, forbid_unknown_fields=True):
@@ -18,6 +19,9 @@ class Taken(Struct, forbid_unknown_fields=True):
     some: Annotated[list[str], Meta(min_length=1)] | None = None
     word: Annotated[str, Meta(max_length=3)] = ""
     like: Annotated[str, Meta(pattern="^[a-f]+$")] = "a"
+    id: Annotated[str, Meta(pattern="^%[0-9]{1,9}$")] = "%1"
+    mode: Literal["kind", "free"] = "free"
+    at: datetime | None = None
 
 
 class Needs(Struct):
@@ -33,7 +37,10 @@ class Needs(Struct):
         ({"some": "x"}, "`some` has to be a list or null, not a text."),
         ({"some": []}, "`some` has to have at least 1 items."),
         ({"word": "four"}, "`word` has to have at most 3 characters."),
-        ({"like": "z"}, "`like` has to look like ^[a-f]+$."),
+        ({"like": "z"}, "`like` is not written as it has to be."),
+        ({"id": "z"}, "`id` has to be a pane's id, such as %3."),
+        ({"mode": "z"}, "`mode` is none of the words it may be."),
+        ({"at": "z"}, "`at` has to be a moment with its zone, such as 2026-01-31T12:00:00Z."),
         ({"other": 1}, "There is no field `other`."),
         ([], "The body has to be an object, not a list."),
     ],
@@ -52,7 +59,16 @@ def test_what_is_not_there_is_named() -> None:
     assert sentence("terminal", str(noticed.value)) == "`terminal.text` is missing."
     needed = "Missing required query parameter 'until' for path /api/runs/r1/wait"
     assert sentence(BODY, needed) == "`until` is missing."
+    assert sentence(BODY, needed, ("idle", "busy")) == "`until` is missing; it has to be idle or busy."
+    assert missing(needed) == "until"
     assert sentence(BODY, repr(BODY)) == "A body is needed, which is JSON."
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [(("a",), "a"), (("a", "b"), "a or b"), (("a", "b", "c"), "one of a, b, c")]
+)
+def test_the_words_that_something_may_be_are_told(words: tuple[str, ...], said: str) -> None:
+    assert sentence("mode", "Invalid enum value 'x'", words) == f"`mode` has to be {said}."
 
 
 @given(key=st.text(), noticed=st.text())
