@@ -177,6 +177,14 @@ class DeletesTranscripts(AgentAdapter, Protocol):
 
 
 @runtime_checkable
+class BeginsAnew(AgentAdapter, Protocol):
+    """An agent that begins anew, without a word, in a transcript from which all that was said is gone."""
+
+    def has_turns(self, transcript: str, host: HostView) -> bool:
+        """Return whether anything that was said is left in a file that is there; True where that cannot be told."""
+
+
+@runtime_checkable
 class TellsState(AgentAdapter, Protocol):
     """An agent that says itself what it is doing: in what it keeps about itself, or through our hooks."""
 

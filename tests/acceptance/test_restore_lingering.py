@@ -12,7 +12,9 @@ import pytest
 from msgspec import json
 
 from perdure.cli.main import main
-from tests.acceptance.kit import save, topology, wait_for
+from perdure.model.process import Process
+from perdure.restore.stage import RealStage
+from tests.acceptance.kit import save, snapshot, topology, wait_for
 from tests.acceptance.restoring import restored
 from tests.acceptance.simulants import Simulants, starts
 from tests.conftest import PrivateHome
@@ -47,9 +49,18 @@ class Lingering:
         identities = [pane["identity"] for pane in topology(self._perdure, "latest")["panes"]]
         return [identity and identity["conversation"] for identity in identities]
 
+    def transcript(self) -> str:
+        """Return the file with what was said."""
+        (pane,) = snapshot(self._perdure)["details"]["panes"].values()
+        return str(pane["agent"]["transcript"])
+
+    def shown(self) -> str:
+        """Return what the pane shows."""
+        return self.tmux.run("capture-pane", "-pJ", "-t", "=work:").decode()
+
     def press_enter_and_see(self, text: str) -> None:
         self.tmux.run("send-keys", "-t", "=work:", "Enter")
-        wait_for(lambda: text in self.tmux.run("capture-pane", "-pJ", "-t", "=work:").decode(), text)
+        wait_for(lambda: text in self.shown(), text)
 
     def comes_back_when_it_has_ended(self) -> None:
         """Enter starts nothing before the old process has ended, and the one new one after that."""
@@ -105,3 +116,27 @@ def test_after_all_patience_the_pane_waits_for_enter(
     assert why in step["why"]
 
     lingering.comes_back_when_it_has_ended()
+
+
+def test_deleted_while_it_waits_for_its_turn_it_is_not_started(
+    lingering: Lingering, perdure: Perdure, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    transcript = lingering.transcript()
+    is_alive = RealStage.is_alive
+
+    def ends_without_its_transcript(stage: RealStage, process: Process) -> bool:
+        # The plan stands by now, and what is about to be started waits for this process.
+        if os.path.exists(transcript):
+            os.unlink(transcript)
+            lingering.agents.end_all()
+        return is_alive(stage, process)
+
+    monkeypatch.setattr(RealStage, "is_alive", ends_without_its_transcript)
+    assert main(["restore", "--json"]) == 4
+    (step,) = json.decode(capsys.readouterr().out)["steps"]
+    said = f"the transcript of {lingering.conversation} is gone ({transcript})"
+    assert (step["action"], step["result"], step["why"]) == ("resume", "failed", said)
+    assert starts(lingering.agents.records()) == {lingering.conversation: 1}
+    wait_for(lambda: "was not started: the transcript of" in lingering.shown(), "what the pane says")
+    save(perdure)
+    assert lingering.saved() == [lingering.conversation]

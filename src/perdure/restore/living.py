@@ -17,10 +17,11 @@ from perdure.model.process import Process
 from perdure.model.server import Server
 from perdure.model.sighting import Seen
 from perdure.model.snapshot import Capture, Snapshot
+from perdure.model.text import decode, encode
 from perdure.model.topology import Pane
 from perdure.model.user import User
 from perdure.model.wrapped import Stage, read_wrapper
-from perdure.ports import AgentAdapter, DeletesTranscripts, HostView
+from perdure.ports import AgentAdapter, BeginsAnew, DeletesTranscripts, HostView
 from perdure.restore.plan import Conversation, Holder, Living
 from perdure.restore.refresh import Newer, Number, newer, renewed
 
@@ -178,27 +179,54 @@ def conversation_of(identity: Identity | None) -> Conversation | None:
     return (identity.agent, identity.profile, identity.conversation)
 
 
+def lost_now(
+    snapshot: Snapshot, pane: str, adapters: Mapping[str, AgentAdapter], view: HostView, user: User, me: User
+) -> str:
+    """Return why the conversation of a pane cannot be resumed at this moment, "" when nothing speaks against it."""
+    (found,) = (each for each in snapshot.topology.panes if each.id == pane)
+
+    def look() -> bytes:
+        return encode(_why_lost(snapshot, found, adapters, view))
+
+    return decode(look() if user.uid == me.uid else run_as(user, look))
+
+
 def _lost(snapshot: Snapshot, adapters: Mapping[str, AgentAdapter], view: HostView) -> Iterable[tuple[str, str]]:
     """Yield the panes whose conversation was written down and is not any more, with the sentence that says so."""
     for pane in snapshot.topology.panes:
-        details = snapshot.details.panes.get(pane.id)
-        identity = pane.identity
-        written = details.agent.transcript if details and details.agent else None
-        if identity is None or identity.conversation is None or written is None or _has_it(written, identity, view):
-            continue
-        adapter = adapters.get(identity.agent)
-        if isinstance(adapter, DeletesTranscripts):
-            continue  # there may be a copy, which is put back before the agent is started
-        # It may only have moved: some agents put it elsewhere when a worktree goes.
-        if adapter is None or _described(adapter, identity, _agent_process(snapshot, pane), view) is None:
-            gone = "gone" if view.size(written) is None else "empty"
-            yield pane.id, f"the transcript of {identity.conversation} is {gone} ({written})"
+        if why := _why_lost(snapshot, pane, adapters, view):
+            yield pane.id, why
 
 
-def _has_it(transcript: str, identity: Identity, view: HostView) -> bool:
-    """Whether there can be a conversation in a file: an empty one has lost what was said."""
+def _why_lost(snapshot: Snapshot, pane: Pane, adapters: Mapping[str, AgentAdapter], view: HostView) -> str:
+    details = snapshot.details.panes.get(pane.id)
+    identity = pane.identity
+    written = details.agent.transcript if details and details.agent else None
+    if identity is None or identity.conversation is None or written is None:
+        return ""
+    adapter = adapters.get(identity.agent)
+    missing = _missing_in(written, identity, adapter, view)
+    # Where an agent deletes them there may be a copy, which is put back before it is started.
+    if not missing or isinstance(adapter, DeletesTranscripts):
+        return ""
+    # It may only have moved: some agents put it elsewhere when a worktree goes.
+    if adapter is not None and _described(adapter, identity, _agent_process(snapshot, pane), view) is not None:
+        return ""
+    return f"the transcript of {identity.conversation} {missing} ({written})"
+
+
+def _missing_in(transcript: str, identity: Identity, adapter: AgentAdapter | None, view: HostView) -> str:
+    """Why there can be no conversation in a file, "" when there can: an empty one has lost what was said."""
     size = view.size(transcript)
-    return bool(size) if identity.prompted else size is not None
+    if size is None:
+        return "is gone"
+    if not identity.prompted:
+        return ""
+    if not size:
+        return "is empty"
+    # Others say so themselves, and end.
+    is_bare = isinstance(adapter, BeginsAnew) and not adapter.has_turns(transcript, view)
+    return "has nothing of what was said" if is_bare else ""
 
 
 def _described(adapter: AgentAdapter, identity: Identity, process: Process | None, view: HostView) -> str | None:
@@ -208,7 +236,7 @@ def _described(adapter: AgentAdapter, identity: Identity, process: Process | Non
         found = adapter.describe(identity, process, view).transcript
     except Exception:  # one broken adapter costs only itself
         return None
-    return found if found is not None and _has_it(found, identity, view) else None
+    return found if found is not None and not _missing_in(found, identity, adapter, view) else None
 
 
 def _agent_process(snapshot: Snapshot, pane: Pane) -> Process | None:

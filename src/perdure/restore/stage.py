@@ -22,7 +22,7 @@ from perdure.model.snapshot import Capture, Miss, Missed, Snapshot
 from perdure.model.user import User
 from perdure.ports import AgentAdapter
 from perdure.restore.judge import Seen, is_in_title
-from perdure.restore.living import conversation_of
+from perdure.restore.living import conversation_of, lost_now
 from perdure.restore.match import INSTEAD
 from perdure.restore.pieces import start_of, text_of
 from perdure.restore.plan import Conversation, Holder
@@ -129,8 +129,14 @@ class RealStage(Stage):
         return structs.replace(seen, screen=lines, whole=whole, is_titled=is_in_title(name, title), reading=reading)
 
     def release(self, candidate: Candidate) -> str:
-        """Open the gate the agent waits at."""
-        self._world.scratch.release(candidate.step.n)
+        """Open the gate the agent waits at, unless its transcript has gone since the plan was made: return that."""
+        world, step = self._world, candidate.step
+        if step.action is Action.RESUME:
+            view = world.around.view_of(world.user)
+            lost = lost_now(world.snapshot, step.pane, world.adapters, view, world.user, world.around.me)
+            if lost:
+                return lost
+        world.scratch.release(step.n)
         return ""
 
     def safeguard(self, candidate: Candidate) -> str:

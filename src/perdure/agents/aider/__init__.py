@@ -144,6 +144,10 @@ class Aider(Ordinary):
         """Yield what is in the file; with several aiders writing to it, what all of them said."""
         return turns(transcript or conversation, host)
 
+    def has_turns(self, transcript: str, host: HostView) -> bool:
+        """Return whether anybody asked for anything in the file: when its terminal goes it may write down just that."""
+        return _is_prompted(transcript, host) is not False
+
     # -- its screen ---------------------------------------------------------------------------------------------
 
     def read_screen(self, screen: Screen) -> ScreenReading | None:

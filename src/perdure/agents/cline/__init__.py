@@ -143,6 +143,10 @@ class Cline(Ordinary):
             transcript = sessions.messages_path(join(host.home, sessions.USUAL_SESSIONS), conversation)
         yield from sessions.turns(transcript, host)
 
+    def has_turns(self, transcript: str, host: HostView) -> bool:
+        """Return whether there is any message in the file."""
+        return sessions.has_messages(transcript, host)
+
     def read_screen(self, screen: Screen) -> ScreenReading | None:
         """Return what box, blocks and questions say, None when they cannot tell."""
         from perdure.agents.cline.screen import read_screen  # dear, and nothing a save needs

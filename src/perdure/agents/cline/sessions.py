@@ -200,6 +200,12 @@ def _typed(said: str | None) -> str | None:
     return text(re.sub(_ADDED, "", said, flags=re.DOTALL).strip()) if said else None
 
 
+def has_messages(path: str, host: HostView) -> bool:
+    """Return whether a file has messages, or may have: it cannot be read as one of these."""
+    found = decode_object(host.read(path, limit=_MOST_READ))
+    return found is None or found.get("messages", []) != []
+
+
 def turns(path: str, host: HostView) -> Iterator[dict[str, object]]:
     """Yield the turns in order, then those of its sub-agents, each with its id."""
     yield from _turns(path, None, host)
