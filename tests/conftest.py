@@ -7,11 +7,13 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.leftovers import HOMES, servers_left
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer, dispose_all
 
@@ -40,11 +42,26 @@ class PrivateHome(NamedTuple):
     sockets: str
 
 
+#: The private homes of this run.
+_HOMES: set[str] = set()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_server_is_left() -> Iterator[None]:
+    """Fails, behind the last test, when a tmux server of any test is still there; and ends it."""
+    yield
+    left = servers_left(_HOMES)
+    for each in left:
+        with suppress(ProcessLookupError):
+            os.kill(each.pid, signal.SIGKILL)
+    assert not left, "left behind: " + "; ".join(f"{each.pid} {each.what}" for each in left)
+
+
 @pytest.fixture(autouse=True)
 def private_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateHome]:
     """The test's own HOME, state directory and tmux sockets, in an environment stripped of everything else."""
     # Not tmp_path: a unix socket's path has to stay below about 100 bytes.
-    root = tempfile.mkdtemp(prefix="pd-", dir="/tmp")
+    root = tempfile.mkdtemp(prefix=os.path.basename(HOMES), dir=os.path.dirname(HOMES))
     places = PrivateHome(root, os.path.join(root, "h"), os.path.join(root, "s"), os.path.join(root, "t"))
     os.mkdir(places.home)
     os.mkdir(places.sockets, 0o700)
@@ -60,7 +77,9 @@ def private_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateHome]:
     # A pane's shell: with an empty home, others start by asking a new user questions.
     monkeypatch.setenv("SHELL", "/bin/sh")
     monkeypatch.setenv("TERM", "xterm")
+    _HOMES.add(root)
     yield places
+    dispose_all(root)
     dispose_all(places.sockets)
     shutil.rmtree(root, ignore_errors=True)
 

@@ -7,7 +7,10 @@ import signal
 import socket as sockets
 import struct
 import subprocess
+import sys
 import time
+
+from tests.leftovers import is_server, listening_below
 
 #: How long a tmux command may take before the test fails; generous, since nothing is measured by it.
 PATIENCE = 60.0
@@ -82,7 +85,10 @@ class TmuxServer:
 
 
 def dispose_all(directory: str) -> None:
-    """End every server with a socket below a TMUX_TMPDIR, whoever started it. Never raises."""
+    """End every server with a socket anywhere below a directory, whoever started it. Never raises."""
+    # Not only in the folders tmux makes: `tmux -S` listens wherever it is told to.
+    for path in listening_below(directory):
+        dispose(path)
     try:
         folders = [entry.path for entry in os.scandir(directory) if entry.name.startswith("tmux-")]
         found = [entry.path for folder in folders for entry in os.scandir(folder)]
@@ -93,9 +99,14 @@ def dispose_all(directory: str) -> None:
 
 
 def dispose(path: str) -> None:
-    """End the server on a socket, a stopped or hung one too, and remove the socket. Never raises."""
+    """End the server on a socket, a stopped or hung one too, and remove the socket. Never raises.
+
+    Whatever else listens there is left alone.
+    """
     try:
         pid = _listener(path)
+        if pid is not None and sys.platform.startswith("linux") and not is_server(pid):
+            return
         if pid is not None:
             _end(pid)
         os.unlink(path)
