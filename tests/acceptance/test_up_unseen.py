@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 
+import pytest
+
 from perdure.model.run import Run
 from tests.acceptance.restoring import restored
 from tests.acceptance.simulants import Simulants
@@ -49,6 +51,28 @@ def test_done_is_done_until_it_is_seen(perdure: Perdure, tmux: TmuxServer, priva
     agents.end_all()
 
 
+@pytest.mark.parametrize("through_us", [True, False])
+def test_a_turn_too_short_to_be_seen_at_work_is_done(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome, through_us: bool
+) -> None:
+    agents = Simulants(private_home)
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w", f"{agents.path} --think 0")
+    with watching(perdure) as watcher:
+        # Known beyond doubt, so that its transcript is read.
+        run = watcher.await_run(
+            "work:0.0", lambda run: run.status.word == "idle" and bool(run.identity and run.identity.certain), "to wait"
+        )
+        for text in ("count the files", "count them again"):
+            if through_us:
+                perdure.ok("send", "--timeout", "60", "work", text)
+            else:
+                tmux.run("send-keys", "-t", "work:0", text, "Enter")
+            watcher.await_state(run.id, "attention(done)")
+            perdure.ok("seen", "work")
+            assert watcher.run(run.id).status.word == "idle"
+    agents.end_all()
+
+
 def test_a_fresh_agent_in_the_pane_of_one_that_is_done_is_not_done(
     perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
 ) -> None:
@@ -56,7 +80,6 @@ def test_a_fresh_agent_in_the_pane_of_one_that_is_done_is_not_done(
     tmux.run("new-session", "-d", "-s", "work", "-n", "w", f"{agents.path} --think 3")
     with watching(perdure) as watcher:
         watcher.await_state("work:0.0", "idle")
-        # For so long that it is seen at work: of a turn nobody saw, nobody can tell that it is done.
         perdure.ok("send", "--timeout", "60", "work", "count the files")
         done = watcher.await_state("work:0.0", "attention(done)")
         tmux.run("respawn-pane", "-k", "-t", "work:0", str(agents.path))

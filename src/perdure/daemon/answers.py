@@ -132,8 +132,7 @@ def _told(rounds: Rounds, asked: protocol.MarkTold, uid: int) -> Run | None:
     if run is None or not is_run_of(run, uid):
         return None
     now = rounds.world.now()
-    # Whoever types has seen it. One that has come to another state since may be through with it already.
-    rounds.supervisor.observe(run.id, Told() if run.status.since < asked.at else Watched(), now)
+    rounds.supervisor.observe(run.id, Told(at=asked.at), now)
     data = {"result": asked.result}
     rounds.supervisor.note(Event(kind=EventKind.SENT, at=now, run=run.id, server=run.server.key, data=data))
     return rounds.supervisor.get(run.id)

@@ -14,6 +14,7 @@ from perdure.live.delivery import merged, told, unstored
 from perdure.live.ponder import Ponder, voice_of
 from perdure.live.supervise import Supervisor
 from perdure.model.event import StoredEvent
+from perdure.model.observation import Answered
 from perdure.model.run import Run, RunState, Status
 from perdure.model.thought import Rest, Thought
 from perdure.model.user import User
@@ -164,9 +165,12 @@ class Thinking:
     def _about(self, run: Run, now: datetime, *, quickly: bool) -> None:
         theme = self._ponder.ears.theme(run, now)
         self.supervisor.paint(run.id, theme.root if theme is not None else None)
-        skill = self._ponder.ears.hear(run, now, quickly=True).story.skill
-        if skill is not None:
-            self.supervisor.learn_skill(run.id, skill, now)
+        story = self._ponder.ears.hear(run, now, quickly=True).story
+        if story.skill is not None:
+            self.supervisor.learn_skill(run.id, story.skill, now)
+        if story.answered_at is not None and story.final is not False:
+            self.supervisor.observe(run.id, Answered(at=story.answered_at), now)
+            run = self.supervisor.get(run.id) or run
         thought = self._ponder.thought(run, self._lines_of(run.id), now, quickly=quickly)
         if thought is not None:
             self._take(run, thought, now)

@@ -15,6 +15,7 @@ from perdure.live.weigh import RANK, TELLERS, UNREAD, Pending, Track, Verdict, i
 from perdure.model.event import Event, EventKind
 from perdure.model.identity import Evidence, Identity
 from perdure.model.observation import (
+    Answered,
     Ended,
     Ending,
     Identified,
@@ -39,6 +40,8 @@ LOST = timedelta(minutes=1)
 
 #: What a run is called busy by when all that is known is that it was told something.
 _INPUT = "input"
+#: What a run is called done by when all that is known is that it has answered.
+_TRANSCRIPT = "transcript"
 #: States that say nothing about what was done before.
 _NOT_KNOWN = (RunState.UNKNOWN, RunState.EXITED)
 #: What makes it stalled.
@@ -63,11 +66,16 @@ def advance(track: Track, seen: Observation, now: datetime) -> tuple[Track, tupl
     elif isinstance(seen, Watched | Told):
         # A person speaks of what it has come to by now.
         track = _settled(track, now, events)
-        track = _told(track, now, events) if isinstance(seen, Told) else _watched(_looked_at(track, now), now, events)
+        if isinstance(seen, Told):
+            track = _told(track, seen, now, events)
+        else:
+            track = _watched(_looked_at(track, now), now, events)
+    elif isinstance(seen, Answered):
+        track = _answered(_settled(track, now, events), seen, now, events)
     elif isinstance(seen, Ended):
         track = _ended(track, seen, now, events)
     track = _settled(track, now, events)
-    return structs.replace(track, at=now), tuple(events)
+    return structs.replace(track, begun_at=track.begun_at or now, at=now), tuple(events)
 
 
 def due(track: Track) -> datetime | None:
@@ -134,7 +142,14 @@ def _sighted(track: Track, seen: Sighted, now: datetime, events: list[Event]) ->
     # Nobody listened while it was only remembered: its silence begins now.
     times = (track.output_at, seen.output_at, now if run.stale else None)
     watched = track.watched if seen.watched is None else seen.watched
-    track = structs.replace(track, run=changed, output_at=max(filter(None, times), default=None), watched=watched)
+    track = structs.replace(
+        track,
+        run=changed,
+        output_at=max(filter(None, times), default=None),
+        watched=watched,
+        # Whoever has gone by now may have been there until this moment.
+        watched_at=now if watched or track.watched else track.watched_at,
+    )
     return _watched(track, now, events) if track.watched else track
 
 
@@ -152,8 +167,9 @@ def _words(title: str) -> list[str]:
     return [word for word in title.split() if any(letter.isalnum() for letter in word)]
 
 
-def _looked_at(track: Track, now: datetime) -> Track:
-    return structs.replace(track, run=structs.replace(track.run, seen_at=now))
+def _looked_at(track: Track, at: datetime) -> Track:
+    latest = max(filter(None, (track.run.seen_at, at)))
+    return structs.replace(track, run=structs.replace(track.run, seen_at=latest))
 
 
 def _watched(track: Track, now: datetime, events: list[Event]) -> Track:
@@ -166,16 +182,40 @@ def _watched(track: Track, now: datetime, events: list[Event]) -> Track:
     return _moved(_looked_at(track, now), verdict, now, events)
 
 
-def _told(track: Track, now: datetime, events: list[Event]) -> Track:
-    run = track.run
+def _told(track: Track, told: Told, now: datetime, events: list[Event]) -> Track:
+    run, typed_at = track.run, now if told.at is None else min(told.at, now)
     if run.status.state is RunState.EXITED:
         return track
-    track = structs.replace(track, news_at=now)
+    # Whoever types has seen what was there by then, and nothing of what came of it.
+    track = _looked_at(structs.replace(track, news_at=now), typed_at)
+    if told.at is not None and run.status.since >= typed_at:
+        return track
     if run.status.state is RunState.BUSY:
         return structs.replace(track, told_at=now) if track.told_at is not None else track
-    track = _looked_at(structs.replace(track, run=_active(run, now)), now)
+    track = structs.replace(track, run=_active(track.run, now))
     verdict = Verdict(state=RunState.BUSY, cause=_INPUT, confidence=Confidence.MEDIUM)
-    return structs.replace(_moved(track, verdict, now, events), told_at=now)
+    known = (track.latest.get(source) for source in TELLERS)
+    is_heard = any(each is not None and each.state is not None and each.at > typed_at for each in known)
+    return structs.replace(_moved(track, verdict, now, events), told_at=None if is_heard else now)
+
+
+def _answered(track: Track, answered: Answered, now: datetime, events: list[Event]) -> Track:
+    """Take in an answer of which nobody may have seen the agent at work: a turn may be shorter than any look."""
+    run = track.run
+    if run.program is None or track.watched or answered.at > now:
+        return track
+    known = (track.begun_at or now, run.seen_at, track.watched_at)
+    if any(at is not None and answered.at <= at for at in known):
+        return track
+    if track.told_at is not None:
+        return structs.replace(track, told_at=None)
+    # One that showed no sign of what it was told was idle all the time, for all that was known.
+    showed_none = run.previous is not None and run.previous.cause == _INPUT
+    if run.status.state is not RunState.IDLE or (answered.at <= run.status.since and not showed_none):
+        return track
+    confidence = run.status.confidence
+    done = Verdict(state=RunState.ATTENTION, reason=Reason.DONE, cause=_TRANSCRIPT, confidence=confidence)
+    return _moved(structs.replace(track, run=_active(run, answered.at)), done, now, events)
 
 
 def _identified(track: Track, seen: Identified, now: datetime, events: list[Event]) -> Track:
@@ -217,7 +257,14 @@ def _identified(track: Track, seen: Identified, now: datetime, events: list[Even
         anew = Verdict(state=RunState.IDLE, cause="conversation", confidence=run.status.confidence)
         return _moved(track, anew, now, events)
     # Nothing that was heard of another process says anything about this one, nor is what the shell did a turn of it.
-    track = Track(run=changed, output_at=track.output_at, news_at=now, watched=track.watched, launchers=launchers)
+    track = Track(
+        run=changed,
+        output_at=track.output_at,
+        news_at=now,
+        watched=track.watched,
+        watched_at=track.watched_at,
+        launchers=launchers,
+    )
     if run.status.state is RunState.UNKNOWN:
         return track
     track = _moved(track, Verdict(state=RunState.UNKNOWN, cause="process:started"), now, events)
@@ -274,6 +321,7 @@ def _ended(track: Track, seen: Ended, now: datetime, events: list[Event]) -> Tra
         run=structs.replace(run, program=None),
         output_at=track.output_at,
         watched=track.watched,
+        watched_at=track.watched_at,
         launchers=track.launchers,
     )
     if not was_exited:

@@ -13,6 +13,7 @@ _SOURCES: Mapping[str, str] = {
     "hook": "A hook of the agent's has told it.",
     "screen": "Its screen shows it.",
     "process": "Its processes show it.",
+    "transcript": "Its transcript has an answer that nobody has seen.",
     "input": "It was told something through Perdure.",
     "seen": "Somebody has seen it.",
     "silence": "Nothing was heard of it for long.",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 from msgspec import Struct, structs
 
@@ -55,6 +56,8 @@ class Story(Struct, frozen=True, kw_only=True):
     answer: str | None = None
     #: Whether these were its last until it is spoken to; None when the transcript does not say.
     final: bool | None = None
+    #: When it said them, where the transcript tells.
+    answered_at: datetime | None = None
     work: Work = Work()
     skill: str | None = None
 
@@ -83,6 +86,7 @@ class _Reader:
         self._task: str | None = None
         self._answer: str | None = None
         self._final: bool | None = None
+        self._answered_at: datetime | None = None
         self._skill: str | None = None
         self._actions: deque[Action] = deque(maxlen=_MOST_ACTIONS)
         self._open: list[Action] = []
@@ -98,6 +102,7 @@ class _Reader:
             last=self._last,
             answer=self._answer,
             final=self._final,
+            answered_at=None if self._answer is None else self._answered_at,
             work=self._work,
             skill=self._skill,
         )
@@ -127,6 +132,8 @@ class _Reader:
         elif text.strip():
             final = turn.get("final")
             self._answer, self._final = _both_ends(text), final if isinstance(final, bool) else None
+            time = turn.get("time")
+            self._answered_at = time if isinstance(time, datetime) and time.tzinfo is not None else None
 
     def _returned(self, text: str, calls: list[Action], turn: Mapping[str, object]) -> None:
         failed = turn.get("failed")

@@ -55,6 +55,8 @@ class Track(Struct, frozen=True, kw_only=True):
     """A run, and what was last heard of it from everyone. Only the run is kept."""
 
     run: Run
+    #: When it was first advanced: nobody here knows what was seen before.
+    begun_at: datetime | None = None
     #: When it was last advanced: what time brings before then, it has brought.
     at: datetime | None = None
     latest: Mapping[Source, Reading] = {}
@@ -62,8 +64,9 @@ class Track(Struct, frozen=True, kw_only=True):
     output_at: datetime | None = None
     #: When somebody last said another thing than before; a screen that is read again and says the same says nothing.
     news_at: datetime | None = None
-    #: Whether somebody has the pane before their eyes at this moment.
+    #: Whether somebody has the pane before their eyes at this moment, and when somebody last had.
     watched: bool = False
+    watched_at: datetime | None = None
     #: When the run was told something that it has not shown a sign of yet.
     told_at: datetime | None = None
     #: What has started the agent that is there, or was there last: it ends a moment later, and is no other one.

@@ -98,9 +98,18 @@ class Watched(Struct, frozen=True, kw_only=True, tag=True):
 class Told(Struct, frozen=True, kw_only=True, tag=True):
     """Something was typed into it through us."""
 
+    #: When that was begun, where it is told later: what the run has come to since then it may have come to because of it.
+    at: datetime | None = None
+
+
+class Answered(Struct, frozen=True, kw_only=True, tag=True):
+    """Its transcript has an answer behind which nothing stands, given at this time."""
+
+    at: datetime
+
 
 class Passed(Struct, frozen=True, kw_only=True, tag=True):
     """Nothing but time."""
 
 
-Observation = Reading | Sighted | Identified | Ended | Watched | Told | Passed
+Observation = Reading | Sighted | Identified | Ended | Watched | Told | Answered | Passed

@@ -9,7 +9,7 @@ from perdure.live.advance import Track, advance, due, weigh
 from perdure.live.lifetimes import remembered
 from perdure.model.event import EventKind
 from perdure.model.identity import AgentDetails
-from perdure.model.observation import Ended, Ending, Identified, Passed, Sighted, Source, Told, Watched
+from perdure.model.observation import Answered, Ended, Ending, Identified, Passed, Sighted, Source, Told, Watched
 from perdure.model.run import Confidence, Health, Place, Program, Reason, RunState, Status
 from tests.builders import an_identity, at
 from tests.unit.live.timeline import (
@@ -488,6 +488,67 @@ def test_a_shell_that_was_told_something_is_busy_until_it_is_back_at_its_prompt(
 
 def test_an_answer_within_a_moment_of_being_told_counts() -> None:
     assert words([(1, hook(IDLE)), (10, Told()), (10.5, hook(IDLE))], until=60) == ["idle", "busy", "attention(done)"]
+
+
+@pytest.mark.parametrize("known", [hook, registry])
+def test_an_answer_that_came_before_it_was_told_of_counts(known: Callable[..., Heard]) -> None:
+    """A turn may be over by the time it is known that it was begun: what was typed at 10 is told at 11."""
+    story: Story = [(1, known(IDLE)), (10.5, known(IDLE)), (11, Told(at=at(10)))]
+    assert words(story, until=60) == ["idle", "busy", "attention(done)"]
+    # What was said before has nothing to do with it.
+    late: Story = [(1, known(IDLE)), (9.9, known(IDLE)), (11, Told(at=at(10)))]
+    assert words(late, until=60) == ["idle", "busy", "idle"]
+
+
+def test_who_has_typed_has_not_seen_what_came_of_it() -> None:
+    story: Story = [(1, hook(IDLE)), (10.1, hook(BUSY)), (10.5, hook(IDLE)), (11, Told(at=at(10)))]
+    assert words(story, until=60) == ["idle", "busy", "attention(done)"]
+    # But what was there before.
+    seen: Story = [(1, hook(BUSY)), (5, hook(IDLE)), (11, Told(at=at(10)))]
+    assert words(seen, until=12) == ["busy", "attention(done)", "busy"]
+
+
+# -- answered ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_turn_that_no_look_has_caught_is_done_by_its_answer() -> None:
+    story: Story = [(1, screen(IDLE)), (10.6, screen(IDLE)), (11.5, Answered(at=at(10.5)))]
+    assert play(story, until=60) == [(1, "idle", "screen:idle"), (11.5, "attention(done)", "transcript")]
+    # Once: what was seen is not done again by the same answer.
+    again: Story = [*story, (20, Watched()), (21, Answered(at=at(10.5)))]
+    assert words(again, until=60) == ["idle", "attention(done)", "idle"]
+
+
+def test_what_was_told_something_and_has_answered_is_done() -> None:
+    told: Story = [(1, screen(IDLE)), (11, Told(at=at(10)))]
+    assert words([*told, (11.5, Answered(at=at(10.5)))], until=60) == ["idle", "busy", "attention(done)"]
+    # However late that is known.
+    assert words([*told, (30, Answered(at=at(10.5)))], until=60) == ["idle", "busy", "idle", "attention(done)"]
+    # The answer to what was said before is none.
+    assert words([*told, (11.5, Answered(at=at(9)))], until=60) == ["idle", "busy", "idle"]
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        # It was there before anybody looked.
+        [(1, screen(IDLE)), (2, Answered(at=at(0.5)))],
+        # It is dated by another clock.
+        [(1, screen(IDLE)), (2, Answered(at=at(3)))],
+        # Somebody watches, or did when it was given.
+        [(1, sighted(watched=True)), (1, screen(IDLE)), (5, Answered(at=at(4)))],
+        [(1, sighted(watched=True)), (1, screen(IDLE)), (4, sighted(watched=False)), (5, Answered(at=at(3.9)))],
+        # It was seen to be at work then, and is over, which somebody has seen.
+        [(1, screen(BUSY)), (3, screen(IDLE)), (8, Watched()), (9, Answered(at=at(2.9)))],
+    ],
+)
+def test_an_answer_that_somebody_may_have_seen_is_not_done(story: Story) -> None:
+    assert words(story, until=60)[-1] == "idle"
+
+
+def test_the_answer_of_a_process_before_is_none_of_this_one() -> None:
+    story: Story = [(1, screen(IDLE)), (10, Identified(program=NEXT)), (11, screen(IDLE)), (12, Answered(at=at(9)))]
+    assert words(story, until=60) == ["idle", "unknown", "idle"]
 
 
 def test_a_form_that_was_answered_through_us_is_not_asked_again() -> None:

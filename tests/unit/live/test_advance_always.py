@@ -12,6 +12,7 @@ from perdure.live.advance import Track, advance, due
 from perdure.live.lifetimes import remembered
 from perdure.model.event import Event, EventKind
 from perdure.model.observation import (
+    Answered,
     Ended,
     Ending,
     Identified,
@@ -83,7 +84,8 @@ def observations(draw: st.DrawFn, seconds: float) -> Observation:
     if kind == "ended":
         what = draw(st.sampled_from([*[Ending.PROGRAM] * 6, Ending.PANE, Ending.SERVER]))
         return Ended(what=what, exit_status=draw(st.sampled_from([None, 0, 1])))
-    words: list[Observation] = [Watched(), Told()]
+    age = draw(st.sampled_from([0.0, 0.2, 1.0, 4.0]))
+    words: list[Observation] = [Watched(), Told(), Told(at=at(seconds - age)), Answered(at=at(seconds - age))]
     return draw(st.sampled_from(words)) if kind == "word" else Passed()
 
 

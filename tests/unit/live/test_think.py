@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from perdure.agents._records import turn
+from perdure.live.story import story_of
 from perdure.live.think import EVIDENCE, carried_over, is_news, think
 from perdure.live.words import ASKED, LONGEST, one_line
 from perdure.model.git import GitFacts
@@ -125,6 +127,14 @@ def test_it_sleeps_only_when_the_transcript_says_that_it_waits(turns: list[Turn]
     thought = think(an_agent(state, last_activity_at=at(-7200)), turns, None, NOON, None)
     assert (thought.rest is Rest.SLEEPING) == waits == (thought.state is ThoughtState.SLEEPING)
     assert (Cue.AWAITING_USER in thought.cues) == waits
+
+
+def test_an_answer_is_of_its_time_until_something_follows_it() -> None:
+    answer = turn("assistant", "Done.", time=at(5), final=True)
+    assert story_of([asked("do it"), answer]).answered_at == at(5)
+    for after in (asked("more"), called("Bash"), turn("assistant", "And …", final=False)):
+        assert story_of([asked("do it"), answer, after]).answered_at is None
+    assert story_of([turn("assistant", "Theirs.", time=at(6), agent="sub"), answer]).answered_at == at(5)
 
 
 def test_a_sub_agents_words_are_not_the_agents() -> None:
