@@ -78,6 +78,29 @@ def test_a_viewer_takes_the_size_only_when_told_to_and_gives_it_back(
         watcher.wait_for(lambda: _size(tmux, "work") == "90x70", "its own size again")
 
 
+def test_whoever_lost_the_size_to_another_is_offered_to_take_it_again(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    tmux.run("new-session", "-d", "-x", "90", "-y", "30", "-s", "work", "-n", "w", "sleep 3600")
+    with machine.watched() as watcher:
+        watcher.await_run("work:0.0")
+        pages = []
+        for phone in (False, True):
+            looking = dashboard(phone=phone)
+            looking.open_run("work")
+            expect(looking.page.locator(".size")).to_have_text("90x30")
+            pages.append(looking.page)
+        first, second = pages
+        for page in pages:
+            page.get_by_role("button", name="Take size").click()
+            expect(page.get_by_role("button", name="Give size back")).to_be_visible()
+        expect(first.get_by_role("button", name="Take size")).to_be_visible()
+        expect(first.get_by_role("button", name="Give size back")).to_have_count(0)
+        second.get_by_role("button", name="Give size back").click()
+        expect(second.get_by_role("button", name="Take size")).to_be_visible()
+        watcher.wait_for(lambda: _size(tmux, "work") == "90x30", "its own size again")
+
+
 def test_what_scrolled_away_is_fetched_when_asked_for(
     machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
 ) -> None:

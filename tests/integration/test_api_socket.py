@@ -196,6 +196,34 @@ def test_a_client_that_goes_leaves_nothing_behind(tmux: TmuxServer) -> None:
     together(day)
 
 
+def test_whoever_has_taken_the_size_is_told_when_another_takes_it(tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-x", "90", "-y", "20", "-s", "a", "-n", "w", "cat")
+
+    async def day(here: Here) -> None:
+        run = (await await_run(here.daemon, "a:0.0")).id
+        async with here.talk() as one, here.talk() as other:
+            for talk in (one, other):
+                await talk.say(op="open", run=run)
+                await talk.told("screen", run=run)
+            await one.say(op="take_size", run=run, cols=70, rows=15)
+            await one.told("size", run=run, taken=True)
+            await one.told("screen", run=run, cols=70)
+            # As large as before: nothing else would tell.
+            await other.say(op="take_size", run=run, cols=70, rows=15)
+            await other.told("size", run=run, taken=True)
+            await one.told("size", run=run, taken=False)
+            # Who has lost it gives nothing back.
+            await one.say(op="release_size", run=run)
+            await one.say(op="input", run=run, id=1, text="x")
+            await one.told("ack", run=run, id=1, result="sent")
+            assert tmux.show("#{window_width}", "a:") == "70"
+            await other.say(op="release_size", run=run)
+            await other.told("size", run=run, taken=False)
+            await eventually(lambda: tmux.show("#{window_width}", "a:") == "90", "it has its size again")
+
+    together(day)
+
+
 def test_whoever_may_only_look_types_nothing(tmux: TmuxServer) -> None:
     tmux.run("new-session", "-d", "-s", "a", "-n", "w", "cat")
 

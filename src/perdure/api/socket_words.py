@@ -13,7 +13,7 @@ from perdure.errors import PerdureError, UsageError
 from perdure.live.event_row import event_row
 from perdure.model.decoding import decoder_of
 from perdure.model.event import Lagged, StoredEvent
-from perdure.model.terminal import Closed, Frame, Printed, Resized, Screen
+from perdure.model.terminal import Closed, Frame, Printed, Resized, Screen, Sized
 
 #: No message of a client's is longer, in characters.
 LONGEST = 1 << 18
@@ -138,6 +138,8 @@ def frame(run: str, shown: Frame) -> str:
             return said("output", run=run, text=shown.text)
         case Resized():
             return said("resized", run=run, cols=shown.cols, rows=shown.rows)
+        case Sized():
+            return said("size", run=run, taken=shown.taken)
         case Closed():
             return said("closed", run=run, why=shown.why)
 

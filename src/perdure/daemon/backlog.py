@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from perdure.model.terminal import Closed, Frame, Printed, Resized, Screen
+from perdure.model.terminal import Closed, Frame, Printed, Resized, Screen, Sized
 
 #: How many characters may wait for one viewer.
 MOST = 1 << 18
@@ -50,11 +50,18 @@ class Backlog:
             self.drop()
             self._waiting.append(Resized(cols=cols, rows=rows))
 
+    def size(self, *, taken: bool) -> None:
+        """Take in whether the pane has the size that its viewer has given it."""
+        if not self._is_closed:
+            self._waiting = deque(frame for frame in self._waiting if not isinstance(frame, Sized))
+            self._waiting.append(Sized(taken=taken))
+
     def drop(self) -> None:
         """Let go of what waits, and want a screen."""
         if not self._is_closed:
-            kept = [frame for frame in self._waiting if isinstance(frame, Resized)][-1:]
-            self._waiting = deque(kept)
+            # Of each the last, which is all that still holds.
+            kept = {type(frame): frame for frame in self._waiting if isinstance(frame, Resized | Sized)}
+            self._waiting = deque(kept.values())
             self._size = 0
             self.wants_screen = True
 

@@ -30,10 +30,17 @@ class Asks(Protocol):
         """Wait until nobody of ours is there any more."""
 
 
+class Holder(Protocol):
+    """Somebody who takes sizes, and is told whether they still have them."""
+
+    def has_size(self, taken: bool) -> None:
+        """Take note that the size is theirs, or not any more."""
+
+
 class _Taken(NamedTuple):
     """A window whose size was taken, and what it was before."""
 
-    by: object
+    by: Holder
     size: tuple[int, int]
     #: The window's own option `window-size`, which a size of its own sets; None where it had none.
     option: str | None
@@ -45,7 +52,7 @@ class Sizes:
     def __init__(self) -> None:
         self._taken: dict[str, _Taken] = {}
 
-    async def take(self, by: object, client: Asks, pane: str, cols: int, rows: int) -> None:
+    async def take(self, by: Holder, client: Asks, pane: str, cols: int, rows: int) -> None:
         """Give a window the size with which a pane of it has this one. Raises UsageError, Refused and Unanswered.
 
         Whoever comes later takes it from who was before; what it was at first is what it gets back.
@@ -61,15 +68,19 @@ class Sizes:
         option = next(iter(replies[1].lines), "") or None
         # Before it is done: whoever leaves meanwhile gives it back all the same.
         self._taken[window] = before._replace(by=by) if before else _Taken(by, (width, height), option)
+        if before is not None and before.by is not by:
+            before.by.has_size(False)
+        by.has_size(True)
         (reply,) = await client.ask([_resize(window, cols + width - pane_width, rows + height - pane_height)])
         if reply.error:
             raise Refused(f"tmux says: {reply.error}")
 
-    def release(self, by: object, client: Asks) -> None:
+    def release(self, by: Holder, client: Asks) -> None:
         """Give everything somebody has taken back to whoever else has a say in it."""
         for window, taken in list(self._taken.items()):
             if taken.by is by:
                 del self._taken[window]
+                by.has_size(False)
                 setting = ("-u",) if taken.option is None else ()
                 value = () if taken.option is None else (taken.option,)
                 option = ("set-option", "-w", *setting, "-t", window, "window-size", *value)

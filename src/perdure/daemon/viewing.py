@@ -108,6 +108,11 @@ class Viewer:
         session = self._pane.session
         await session.sizes.take(self, session.client, self._pane.id, cols, rows)
 
+    def has_size(self, taken: bool) -> None:
+        """Show whether the size is still the one it was given here."""
+        self.backlog.size(taken=taken)
+        self.wake()
+
     def release_size(self) -> None:
         """Give the pane back the size it had, if it was taken by this viewer."""
         self._pane.session.sizes.release(self, self._pane.session.client)

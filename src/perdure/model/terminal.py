@@ -32,6 +32,12 @@ class Resized(Struct, frozen=True, kw_only=True):
     rows: int
 
 
+class Sized(Struct, frozen=True, kw_only=True):
+    """Whether the pane has the size that whoever is shown this has given it; not any more when another has given it one."""
+
+    taken: bool
+
+
 class Closed(Struct, frozen=True, kw_only=True):
     """There is nothing more to be seen; the last that is told."""
 
@@ -39,4 +45,4 @@ class Closed(Struct, frozen=True, kw_only=True):
     why: str
 
 
-Frame = Screen | Printed | Resized | Closed
+Frame = Screen | Printed | Resized | Sized | Closed

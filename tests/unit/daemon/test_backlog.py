@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.daemon.backlog import Backlog
-from perdure.model.terminal import Closed, Frame, Printed, Resized, Screen
+from perdure.model.terminal import Closed, Frame, Printed, Resized, Screen, Sized
 
 MOST = 20
 
@@ -100,6 +100,18 @@ def test_a_new_size_comes_before_the_screen_that_has_it() -> None:
     backlog.resize(3, 4)
     backlog.show(screen("new"))
     assert [backlog.take(), backlog.take(), backlog.take()] == [Resized(cols=3, rows=4), screen("new"), None]
+
+
+def test_whose_the_size_is_is_told_once_and_however_much_is_let_go_of() -> None:
+    backlog = Backlog()
+    backlog.show(screen("old"))
+    backlog.size(taken=True)
+    backlog.size(taken=False)
+    backlog.drop()
+    backlog.resize(3, 4)
+    backlog.show(screen("new"))
+    frames = [backlog.take() for _ in range(4)]
+    assert frames == [Sized(taken=False), Resized(cols=3, rows=4), screen("new"), None]
 
 
 def test_the_end_is_the_last_that_is_told() -> None:

@@ -19,6 +19,8 @@ export type TerminalFrame =
   | ScreenFrame
   | { type: "output"; run: string; text: string }
   | { type: "resized"; run: string; cols: number; rows: number }
+  /** Whether the pane has the size it was given from here. */
+  | { type: "size"; run: string; taken: boolean }
   | { type: "closed"; run: string; why: string };
 
 export type Frame =
@@ -196,6 +198,7 @@ export class Socket {
       case "screen":
       case "output":
       case "resized":
+      case "size":
       case "closed":
         this.terminals.get(frame.run)?.(frame);
         return;

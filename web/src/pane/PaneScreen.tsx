@@ -1,7 +1,8 @@
+import { effect } from "@preact/signals";
 import { lazy, Suspense } from "../shell/lazy";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ask, sentence } from "../api/ask";
-import { follow, mayWrite, socket } from "../api/live";
+import { connection, follow, mayWrite, socket } from "../api/live";
 import type { Happening, Page, Run } from "../api/shapes";
 import { bind } from "../keys/keys";
 import { RunMark } from "../look/StateMark";
@@ -176,6 +177,8 @@ function Live({ run }: { run: Run }) {
   const [size, setSize] = useState<{ cols: number; rows: number } | null>(null);
   const [isTaken, setTaken] = useState(false);
   const [fetched, setFetched] = useState<Fetched | null>(null);
+  // Another may take it, and with the connection it is given back: whose it is the daemon says.
+  useEffect(() => effect(() => { if (connection.value !== "live") setTaken(false); }), []);
   const isTakenNow = useRef(false);
   isTakenNow.current = isTaken;
   // Whoever leaves gives the size back.
@@ -192,7 +195,6 @@ function Live({ run }: { run: Run }) {
       const room = handle.current?.room();
       if (room) socket.takeSize(run.id, room.cols, room.rows);
     }
-    setTaken(!isTaken);
   };
   const paste = async (): Promise<void> => {
     try {
@@ -228,6 +230,7 @@ function Live({ run }: { run: Run }) {
             onTyped={setNote}
             onClosed={setClosed}
             onSize={(cols, rows) => setSize({ cols, rows })}
+            onTaken={setTaken}
           />
         </Suspense>
       </div>

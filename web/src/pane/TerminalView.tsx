@@ -28,6 +28,8 @@ interface TerminalViewProps {
   /** Why it is no longer shown; null: it is. */
   onClosed: (why: string | null) => void;
   onSize: (cols: number, rows: number) => void;
+  /** Whether that is the size it was given from here. */
+  onTaken: (taken: boolean) => void;
 }
 
 const USUAL = 13;
@@ -118,6 +120,7 @@ function show(frame: HTMLDivElement, props: { current: TerminalViewProps }): () 
       drawIfOld();
     } else if (message.type === "output") terminal.write(message.text);
     else if (message.type === "resized") resize(message.cols, message.rows);
+    else if (message.type === "size") props.current.onTaken(message.taken);
     else props.current.onClosed(message.why);
   };
   const type = (what: Typed): void => {
