@@ -7,14 +7,15 @@ from collections.abc import Callable
 
 from tests.tmux_server import PATIENCE
 
-#: Seconds between two looks, at least.
-_PAUSE = 0.01
+#: Seconds between two looks, at least and at most.
+_PAUSE, _LONGEST = 0.01, 0.5
 
 
 def wait_for(condition: Callable[[], object], what: str) -> None:
     """Wait until something is so; fails the test when it never is.
 
-    Whoever looks by starting programs looks half of the time at most: what is waited for needs the machine too.
+    Whoever looks by starting programs looks a quarter of the time: what is waited for needs the machine too, and so do
+    the tests beside this one.
     """
     deadline = time.monotonic() + PATIENCE
     while True:
@@ -23,4 +24,4 @@ def wait_for(condition: Callable[[], object], what: str) -> None:
             return
         now = time.monotonic()
         assert now < deadline, f"in vain: {what}"
-        time.sleep(max(_PAUSE, now - begun))
+        time.sleep(min(max(_PAUSE, 3 * (now - begun)), _LONGEST))
