@@ -134,6 +134,7 @@ class Machine(Perdure):
     """A machine with guests; runs `perdure args…` there, as root."""
 
     def __init__(self, places: PrivateHome) -> None:
+        super().__init__(fresh=True)  # it is another program that is run
         self.places = places
         self.guests: list[Guest] = []
         self.agent = os.path.join(places.root, "lib", "perdure", "demo", "agent.py")
