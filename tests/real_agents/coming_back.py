@@ -21,9 +21,11 @@ from typing import Any, NamedTuple
 import psutil
 
 from perdure.model.screen import State
+from perdure.model.wrapped import Stage as Wrapping
+from perdure.model.wrapped import read_wrapper
 from perdure.restore.replay import below_marker
 from tests.real_agents.agents import KNOWN_PRICES, PROGRAMS
-from tests.real_agents.kit import PATIENCE, SYSTEM_PATH, Agent, Sign, Stage
+from tests.real_agents.kit import PATIENCE, SYSTEM_PATH, Agent, Sign, Stage, has_terminal
 from tests.real_agents.seeing import state_of, wait_until
 from tests.real_agents.stub_model import Seen
 
@@ -131,14 +133,20 @@ def wait_for_words(agent: Agent, *words: str) -> None:
 
 
 def press_enter(agent: Agent) -> None:
-    """Press Enter until something starts: the one before may still be on its way out, and says so in the pane."""
+    """Press Enter until something starts: the one before may still be on its way out, which the pane then says."""
     deadline = time.monotonic() + agent.program.patience
     agent.keys("Enter")
-    time.sleep(0.5)
-    while agent.screen().rstrip().endswith("Enter tries again."):
+    while _waits_for_enter(agent):
         assert time.monotonic() < deadline, agent
-        agent.keys("Enter")
         time.sleep(0.5)
+        if agent.screen().endswith("Enter tries again."):
+            agent.keys("Enter")
+
+
+def _waits_for_enter(agent: Agent) -> bool:
+    """Whether nothing was started yet in a pane that Perdure has made."""
+    wrapped = read_wrapper(psutil.Process(int(agent.show("#{pane_pid}"))).cmdline())
+    return wrapped is not None and wrapped.stage is Wrapping.PRELUDE
 
 
 class Back(NamedTuple):
@@ -156,7 +164,7 @@ class Back(NamedTuple):
 def crash(stage: Stage, agents: Iterable[Agent]) -> None:
     """Kill the server with -9, and wait until nothing is left that may still write: some do as they end."""
     # A daemon has no terminal, and stays.
-    left = [process for agent in agents for process in agent.tree() if process.terminal() is not None]
+    left = [process for agent in agents for process in agent.tree() if has_terminal(process.pid)]
     stage.tmux.kill9()
     assert not psutil.wait_procs(left, PATIENCE)[1]
 

@@ -9,7 +9,7 @@ from perdure.model.identity import Identity
 from perdure.model.process import Command
 from perdure.model.screen import State
 from tests.real_agents.kit import Agent, Stage
-from tests.real_agents.seeing import wait_until
+from tests.real_agents.seeing import allow, at_work, wait_until
 
 
 def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
@@ -22,12 +22,10 @@ def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
 def show_every_state(agent: Agent) -> None:
     """Let it work, ask, and fail, and see each on its screen."""
     wait_until(agent, State.IDLE)
-    agent.type("[[delay=3]] think")
-    wait_until(agent, State.BUSY)
-    wait_until(agent, State.IDLE)
+    with at_work(agent):
+        pass
     agent.type("[[tool=rm -rf nothing]] run it")
-    wait_until(agent, State.ATTENTION)
-    agent.keys("Enter")
+    allow(agent)
     agent.wait_for(r"STUB-DONE")
     wait_until(agent, State.IDLE)
     agent.type("[[error=400]] fail")

@@ -16,11 +16,12 @@ import os
 import re
 import shlex
 import shutil
+import sqlite3
 import stat
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil
 import pytest
@@ -40,6 +41,7 @@ NOWHERE = "http://127.0.0.1:9"
 
 #: What is waited for: a regular expression, or anything that says yes to a screen.
 Sign = str | re.Pattern[str] | Callable[[str], object]
+Found = TypeVar("Found")
 
 
 class Stage:
@@ -176,11 +178,15 @@ class Stage:
         return topology
 
     def processes(self) -> list[psutil.Process]:
-        """Return every process that lives in this stage's home: agents, and what they started and let go."""
+        """Return every process that lives in this stage's home: agents, and what they started and let go.
+
+        What this process itself has started is whoever's that started it: it may outlive a test.
+        """
         found = []
         for process in psutil.process_iter():
             try:
-                mine = process.pid != os.getpid() and process.environ().get("HOME") == self.home
+                is_ours = os.getpid() in (process.pid, process.ppid())
+                mine = not is_ours and process.environ().get("HOME") == self.home
             except (psutil.Error, OSError):
                 continue
             if mine:
@@ -292,11 +298,17 @@ class Agent:
         self.stage.tmux.run("send-keys", "-t", self.pane, *names)
 
     def write(self, text: str) -> None:
-        """Type text without sending it, and wait until its end is on the screen."""
-        self.stage.tmux.run("send-keys", "-t", self.pane, "-l", "--", text)
+        """Type text without sending it, and wait until its end is on the screen, once more than before."""
         tail = "".join(text.split())[-6:]
-        deadline = time.monotonic() + 10
-        while tail not in "".join(self.screen().split()) and time.monotonic() < deadline:
+
+        def shown() -> int:
+            return "".join(self.screen().split()).count(tail)
+
+        # A letter or two may be all over the screen, and an answer of one letter need not be shown at all.
+        enough = shown() + 1 if len(tail) > 2 else 1
+        self.stage.tmux.run("send-keys", "-t", self.pane, "-l", "--", text)
+        deadline = time.monotonic() + 20
+        while shown() < enough and time.monotonic() < deadline:
             time.sleep(0.05)
 
     def type(self, text: str) -> None:
@@ -351,10 +363,9 @@ class Agent:
     @property
     def pid(self) -> int:
         """The process a person started: the leader of the group in the pane's foreground. Fails once it has ended."""
-        shell = psutil.Process(int(self.show("#{pane_pid}")))
-        with open(f"/proc/{shell.pid}/stat") as file:
-            foreground = int(file.read().rpartition(")")[2].split()[5])
-        assert foreground != shell.pid, f"{self.program.name} is not running\n{self}"
+        shell = int(self.show("#{pane_pid}"))
+        foreground = int(_told(shell)[5])
+        assert foreground != shell, f"{self.program.name} is not running\n{self}"
         return foreground
 
     def tree(self) -> list[psutil.Process]:
@@ -384,6 +395,34 @@ class Agent:
         rows = self.stage.perdure.ok("ls", "--json").json["panes"]
         found: dict[str, Any] = next(row for row in rows if row["pane_id"] == self.pane)
         return found
+
+
+def once_written(look: Callable[[], Found | None], what: str) -> Found:
+    """Return what is found in an agent's own files, once it is: it may show what it has not written down yet.
+
+    What cannot be read may be half written.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            found, problem = look(), ""
+        except (OSError, ValueError, LookupError, sqlite3.Error) as error:
+            found, problem = None, f" ({error!r})"
+        if found is not None:
+            return found
+        assert time.monotonic() < deadline, f"not written: {what}{problem}"
+        time.sleep(0.1)
+
+
+def has_terminal(pid: int) -> bool:
+    """Return whether a process has a terminal. psutil only knows those that were there when it was first asked."""
+    return _told(pid)[4] != "0"
+
+
+def _told(pid: int) -> list[str]:
+    """Return what the kernel tells of a process, from its state on."""
+    with open(f"/proc/{pid}/stat", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()
 
 
 def _is_there(sign: Sign, text: str) -> bool:

@@ -11,7 +11,7 @@ from perdure.model.identity import Identity
 from perdure.model.process import Command
 from perdure.model.screen import State
 from tests.real_agents.kit import Stage
-from tests.real_agents.seeing import state_of, wait_until
+from tests.real_agents.seeing import at_work, state_of, wait_until
 
 pytestmark = pytest.mark.real_agent
 AIDER = Aider()
@@ -34,16 +34,14 @@ def test_a_file_of_its_own_is_certain_and_a_shared_one_is_not(stage: Stage) -> N
     cleared = one.identity()
     assert (cleared["conversation"], cleared["certain"], cleared["prompted"]) == (own, True, True)
 
-    two.type("[[delay=3]] think")
-    wait_until(two, State.BUSY)
-    one.type("/run echo from-the-tool")
-    wait_until(one, State.ATTENTION)
-    one.type("n")
-    wait_until(one, State.IDLE)
-    one.type("[[error=400]] refuse")
-    wait_until(one, State.ERROR)
-    assert one.row()["task"] == "[[error=400]] refuse"
-    wait_until(two, State.IDLE)
+    with at_work(two):
+        one.type("/run echo from-the-tool")
+        wait_until(one, State.ATTENTION)
+        one.type("n")
+        wait_until(one, State.IDLE)
+        one.type("[[error=400]] refuse")
+        wait_until(one, State.ERROR)
+        assert one.row()["task"] == "[[error=400]] refuse"
     two.quit()
     one.quit()
 

@@ -18,7 +18,7 @@ from perdure.model.process import Command
 from perdure.model.screen import State
 from tests.real_agents.agents import PROGRAMS
 from tests.real_agents.kit import PATIENCE, Agent, Stage
-from tests.real_agents.seeing import state_of, wait_until
+from tests.real_agents.seeing import allow, at_work, state_of, wait_until
 
 pytestmark = pytest.mark.real_agent
 CLAUDE = Claude()
@@ -116,28 +116,22 @@ def test_its_screens_as_they_come_and_the_way_back_after_a_crash(stage: Stage) -
     agent = stage.start("claude", *args, size=(90, 32))
     agent.wait_for(r"STUB-REPLY 1\b")
     wait_until(agent, State.IDLE)
-    agent.type("[[delay=3]] think")
-    wait_until(agent, State.BUSY)
-    agent.write("typed ahead")
-    assert state_of(agent) is State.BUSY
-    agent.keys("C-u")
-    wait_until(agent, State.IDLE)
+    with at_work(agent):
+        agent.write("typed ahead")
+        assert state_of(agent) is State.BUSY
+        agent.keys("C-u")
     agent.type("[[tool=touch asked]] run it")
-    wait_until(agent, State.ATTENTION)
-    # A dialog takes no answer in its first moment.
-    time.sleep(1)
-    agent.keys("Enter")
+    allow(agent)
     agent.wait_for(r"STUB-DONE")
     wait_until(agent, State.IDLE)
     agent.type(f"[[call=AskUserQuestion {json.dumps({'questions': [QUESTION]})}]] ask me")
-    agent.wait_for(r"Enter to select")
-    assert state_of(agent) is State.ATTENTION
-    time.sleep(1)
-    agent.keys("Enter")
+    shown = agent.wait_for(r"Enter to select")
+    assert state_of(agent, shown) is State.ATTENTION
+    allow(agent)
     wait_until(agent, State.IDLE)
     agent.type("[[error=500*2]] stumble")
-    agent.wait_for(r"Retrying in")
-    assert state_of(agent) is State.BUSY
+    shown = agent.wait_for(r"Retrying in")
+    assert state_of(agent, shown) is State.BUSY
     wait_until(agent, State.IDLE)
     agent.type("[[error=400]] fail")
     wait_until(agent, State.ERROR)

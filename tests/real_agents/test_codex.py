@@ -14,7 +14,7 @@ from perdure.model.identity import Identity
 from perdure.model.process import Command
 from perdure.model.screen import State
 from tests.real_agents.kit import Agent, Stage
-from tests.real_agents.seeing import state_of, wait_until
+from tests.real_agents.seeing import at_work, state_of, wait_until
 
 pytestmark = pytest.mark.real_agent
 CODEX = Codex()
@@ -64,6 +64,7 @@ def test_without_a_daemon_the_lock_loaded_last_is_the_thread(stage: Stage) -> No
     assert state_of(one) is None
     one.wait_for(r"ago +\S")
     one.write("first words")
+    one.wait_until_still()
     one.keys("Enter")
     one.wait_for(r"› first words")
     assert is_in(one, first) == ("open-file", True, True)
@@ -72,12 +73,11 @@ def test_without_a_daemon_the_lock_loaded_last_is_the_thread(stage: Stage) -> No
 def test_its_screens_and_the_way_back(stage: Stage) -> None:
     agent = stage.start("codex", "--no-daemon", "--search", size=(90, 30))
     wait_until(agent, State.IDLE)
-    agent.type("[[delay=3]] think")
-    wait_until(agent, State.BUSY)
-    wait_until(agent, State.IDLE)
+    with at_work(agent):
+        pass
     agent.type("[[slow=4]] [[say=one two three four five six seven eight nine ten]] stream")
-    agent.wait_for(r"(?m)^• one")
-    assert state_of(agent) is State.BUSY
+    shown = agent.wait_for(r"(?m)^• one")
+    assert state_of(agent, shown) is State.BUSY
     wait_until(agent, State.IDLE)
     agent.type("[[tool=touch asked]] [[escalate]] run it")
     wait_until(agent, State.ATTENTION)
@@ -121,6 +121,7 @@ def test_with_a_daemon_the_title_says_which_of_its_threads(stage: Stage) -> None
     one.type("/resume")
     one.wait_for(r"ago +\S")
     one.write("words of one")
+    one.wait_until_still()
     one.keys("Enter")
     one.wait_for(r"› words of one")
     assert is_in(one, mine) == ("registry", True, True)

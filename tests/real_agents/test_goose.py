@@ -12,7 +12,7 @@ from perdure.model.identity import Identity
 from perdure.model.process import Command
 from perdure.model.screen import State
 from tests.real_agents.kit import Agent, Stage
-from tests.real_agents.seeing import state_of, wait_until
+from tests.real_agents.seeing import allow, at_work, state_of, wait_until
 
 pytestmark = pytest.mark.real_agent
 GOOSE = Goose()
@@ -43,21 +43,18 @@ def test_two_in_one_directory_are_told_apart_by_their_logs(stage: Stage) -> None
         found = agent.identity()
         assert (found["conversation"], found["evidence"], found["certain"]) == (session, "open-file", True)
 
-    two.type("[[delay=3]] think")
-    wait_until(two, State.BUSY)
-    one.type("[[tool=echo from-the-tool]] run it")
-    wait_until(one, State.ATTENTION)
-    one.keys("Enter")
-    one.wait_for(r"STUB-DONE", where="history")
-    wait_until(one, State.IDLE)
+    with at_work(two):
+        one.type("[[tool=echo from-the-tool]] run it")
+        allow(one)
+        one.wait_for(r"STUB-DONE", where="history")
+        wait_until(one, State.IDLE)
 
-    one.new_conversation()
-    one.wait_for(r"Chat context cleared")
-    wait_until(one, State.IDLE)
-    cleared = one.identity()
-    assert (cleared["conversation"], cleared["certain"], cleared["prompted"]) == (mine, True, False)
+        one.new_conversation()
+        one.wait_for(r"Chat context cleared")
+        wait_until(one, State.IDLE)
+        cleared = one.identity()
+        assert (cleared["conversation"], cleared["certain"], cleared["prompted"]) == (mine, True, False)
 
-    wait_until(two, State.IDLE)
     two.type("[[error=401]] refuse")
     wait_until(two, State.ERROR)
     row = two.row()
