@@ -17,6 +17,7 @@ from perdure.cli.missed import report
 from perdure.cli.recording import read_recording, write_recording
 from perdure.cli.render import print_json, printable
 from perdure.errors import NotFound, UsageError
+from perdure.host.processes import is_stopped
 from perdure.host.users import run_as
 from perdure.model.decoding import decoder_of
 from perdure.model.identity import Identity
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from perdure.model.topology import Pane
     from perdure.ports import AgentAdapter
 
+_HALTED = "the agent is stopped (Ctrl-Z) until it is brought back (fg), so nothing is read from the screen"
 #: More lines than a terminal shows: a file may have any number.
 _TALLEST = 300
 
@@ -125,9 +127,12 @@ def _explain(setup: Setup, capture: Capture, pane: Pane) -> tuple[Explanation, t
     screen = Screen(lines=lines or (), title=details.title)
     identity = pane.identity
     found = agent_of(details.processes, known)
+    is_halted = found is not None and is_stopped(found[1].pid)
     verdict = Verdict(because=("no agent is in this pane, so nothing is read from its screen",))
     if lines is None:
         verdict = Verdict(agent=identity.agent if identity else None, because=("the screen could not be read",))
+    elif is_halted:
+        verdict = Verdict(agent=identity.agent if identity else None, because=(_HALTED,))
     elif found is not None:
         verdict = judge(screen, found[0])
     claims = _claims(setup, capture, pane, owner) if found is not None else ()
@@ -145,6 +150,7 @@ def _explain(setup: Setup, capture: Capture, pane: Pane) -> tuple[Explanation, t
         resume=_resume(pane, found[0] if found is not None else _adapter(identity, known)),
         title=redact_text(details.title),
         screen=_without_secrets(verdict, screen.lines, pane.width),
+        stopped=is_halted,
     )
     return explanation, lines
 
@@ -191,7 +197,7 @@ def _redacted(reasons: Iterable[str]) -> tuple[str, ...]:
 
 def _print(explained: Explanation) -> None:
     print(f"pane          {explained.pane_id} of {explained.user} on {printable(explained.socket)}")
-    print(f"agent         {explained.agent or 'none'}")
+    print(f"agent         {explained.agent or 'none'}{', stopped (Ctrl-Z)' if explained.stopped else ''}")
     _print_list(explained.recognition)
     if explained.agent is not None:
         sure = "" if explained.certain else " (uncertain)"

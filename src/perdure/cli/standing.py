@@ -12,7 +12,7 @@ from perdure.agents import agent_of, roster
 from perdure.cli._setup import Setup
 from perdure.daemon import protocol
 from perdure.daemon.call import call
-from perdure.daemon.seeing import Tenant, on_screen, told
+from perdure.daemon.seeing import Tenant, at_a_halt, on_screen, told
 from perdure.errors import NoDaemon, PerdureError
 from perdure.live.advance import advance
 from perdure.live.because import because
@@ -73,7 +73,8 @@ def _seen_now(setup: Setup, captures: Sequence[Capture], at: datetime) -> Standi
         for id, glimpse in (seen.panes if seen is not None else {}).items():
             if glimpse.lines is not None:
                 tenant = agents[id]
-                readings = [*told(tenant), on_screen(tenant, glimpse.lines, glimpse.title, at)]
+                halt = at_a_halt(tenant, at)
+                readings = [*told(tenant), on_screen(tenant, glimpse.lines, glimpse.title, at), halt]
                 found[capture.server.socket, id] = _of_status(_judged(tenant, readings, at))
     return found
 

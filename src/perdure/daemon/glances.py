@@ -9,12 +9,23 @@ from msgspec import structs
 
 from perdure.agents import roster
 from perdure.daemon.known_servers import FOLLOW_UPS, Known
-from perdure.daemon.seeing import Occupant, Tenant, at_prompt, by_title, looked_again, may_be_an_agent, on_screen, told
+from perdure.daemon.seeing import (
+    Occupant,
+    Tenant,
+    at_a_halt,
+    at_prompt,
+    by_title,
+    looked_again,
+    may_be_an_agent,
+    on_screen,
+    told,
+)
 from perdure.daemon.world import World
+from perdure.host.processes import is_stopped
 from perdure.live.advance import same_title
 from perdure.live.pace import LINES_GAP, TITLED_GAP, Pace
 from perdure.live.supervise import Supervisor
-from perdure.model.observation import Ended, Ending, Sighted
+from perdure.model.observation import STOPPED, Ended, Ending, Sighted
 from perdure.model.run import Place, Run, RunState
 from perdure.tmux.glance import Glimpse, glance
 
@@ -62,7 +73,7 @@ class Glances:
         #: When it was last seen, and will be next, whether an agent went on to another conversation.
         self._claimed_at: dict[str, float] = {}
         self._claims_at: dict[str, float] = {}
-        #: Who had the terminal of a pane that is no agent's, and when that is seen again.
+        #: Who had the terminal of a pane that is no agent's, and when that is seen again, or whether an agent goes on.
         self._occupants: dict[str, Occupant | None] = {}
         self._shells_at: dict[str, list[float]] = {}
         #: What each pane last showed, for those who think about it.
@@ -201,8 +212,19 @@ class Glances:
             return
         for reading in told(tenant):
             observe(run.id, reading, now)
-        self._see_screen(run, tenant, glimpse, now)
+        if not self._see_halt(run, tenant, at):
+            self._see_screen(run, tenant, glimpse, now)
         self._claims_at.setdefault(run.id, max(at, self._claimed_at.get(run.id, float("-inf")) + CLAIM_GAP))
+
+    def _see_halt(self, run: Run, tenant: Tenant, at: float) -> bool:
+        """Return whether the agent was stopped; while it is, it is seen again a little later whether it goes on."""
+        now = self._world.now()
+        reading = at_a_halt(tenant, now)
+        self.supervisor.observe(run.id, reading, now)
+        if reading.rule == STOPPED:
+            # Who lets it go on says so before it does.
+            self._shells_at[run.id] = [at + wait for wait in SHELL_AGAIN]
+        return reading.rule == STOPPED
 
     def _shows_more(self, id: str, glimpse: Glimpse) -> bool:
         """Whether a pane that nobody tells of shows something else than the last time."""
@@ -246,13 +268,20 @@ class Glances:
             if times[0] > at:
                 continue
             run = self.supervisor.get(id)
-            if run is not None and not run.is_over and id not in self._tenants:
-                self._see_shell(run, at)
+            if run is not None and not run.is_over:
+                self._see_again(run, at)
             later = [each for each in times if each > at]
             if later:
                 self._shells_at[id] = later
             else:
                 del self._shells_at[id]
+
+    def _see_again(self, run: Run, at: float) -> None:
+        tenant = self._tenants.get(run.id)
+        if tenant is None:
+            self._see_shell(run, at)
+        elif not is_stopped(tenant.seen.process.pid):
+            self._pace.changed(run.id, at)
 
     def _see_shell(self, run: Run, at: float) -> None:
         if run.first is None:

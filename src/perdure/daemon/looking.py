@@ -15,7 +15,7 @@ from perdure.daemon.seeing import Tenant, settled
 from perdure.daemon.stimuli import Key, What
 from perdure.daemon.world import World
 from perdure.host.demise import Vigil
-from perdure.host.processes import is_alive, read_entry
+from perdure.host.processes import is_alive, is_stopped, read_entry
 from perdure.live.supervise import Supervisor
 from perdure.model.event import Event, EventKind
 from perdure.model.observation import Ended, Ending
@@ -238,7 +238,9 @@ class Looking:
                 before = self._tenants.get(run.id)
                 tenant = Tenant(adapter=adapter, seen=seen, view=view, claim=(None, False))
                 self._tenants[run.id] = settled(tenant, before)
-            if run.status.state is RunState.UNKNOWN or run.status.observed_at is None:
+            # Who is stopped from elsewhere prints nothing.
+            is_halted = who is not None and is_stopped(who[1].pid)
+            if run.status.state is RunState.UNKNOWN or run.status.observed_at is None or is_halted:
                 self._glances.changed(run.id, self.world.ticking(), printed=False)
 
     def _appeared(self, known: Known, capture: Capture, now: datetime) -> None:

@@ -10,9 +10,9 @@ from msgspec import Struct, structs
 
 from perdure.agents import Roster
 from perdure.agents.generic import is_shell, is_waiting_shell
-from perdure.host.processes import Entry, children_of, read_entry, read_words
+from perdure.host.processes import Entry, children_of, is_stopped, read_entry, read_words
 from perdure.model.identity import Identity
-from perdure.model.observation import Reading, Source
+from perdure.model.observation import STOPPED, Reading, Source
 from perdure.model.run import Confidence, Program, Reason, RunState
 from perdure.model.screen import Screen
 from perdure.model.sighting import Seen
@@ -60,6 +60,13 @@ def telling(tenant: Tenant) -> tuple[str, ...]:
         return tuple(tenant.adapter.telling(tenant.seen.process, tenant.view, tenant.seen.tree))
     except Exception:
         return ()
+
+
+def at_a_halt(tenant: Tenant, now: datetime) -> Reading:
+    """Return whether the agent was stopped (Ctrl-Z): what is shown is then what another writes, and it hears nothing."""
+    if not is_stopped(tenant.seen.process.pid):
+        return Reading(source=Source.PROCESS, at=now)
+    return _by_process(RunState.UNKNOWN, STOPPED, now)
 
 
 def on_screen(tenant: Tenant, lines: Sequence[str], title: str, now: datetime) -> Reading:

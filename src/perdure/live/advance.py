@@ -11,7 +11,20 @@ from datetime import datetime, timedelta
 from msgspec import structs
 
 from perdure.live.outlived import outlived
-from perdure.live.weigh import RANK, TELLERS, UNREAD, Pending, Track, Verdict, is_hidden, moments, patience, weigh
+from perdure.live.weigh import (
+    HALTED,
+    RANK,
+    TELLERS,
+    UNREAD,
+    Pending,
+    Track,
+    Verdict,
+    is_halted,
+    is_hidden,
+    moments,
+    patience,
+    weigh,
+)
 from perdure.model.event import Event, EventKind
 from perdure.model.identity import Evidence, Identity
 from perdure.model.observation import (
@@ -100,6 +113,9 @@ def _comes_of(track: Track, at: datetime) -> bool:
 
 
 def _heard(track: Track, reading: Reading, now: datetime) -> Track:
+    if reading.source is Source.SCREEN and is_halted(track):
+        # What is shown is not its own.
+        return track
     known = track.latest.get(reading.source)
     if known is not None:
         # Hooks overtake each other. What is dated after now was dated by another clock, and would silence all others.
@@ -116,7 +132,12 @@ def _heard(track: Track, reading: Reading, now: datetime) -> Track:
         reading.state is RunState.BUSY or (is_told and reading.state is not None and reading.at > track.told_at)
     ):
         track = structs.replace(track, told_at=None)
-    return structs.replace(track, latest={**track.latest, reading.source: reading})
+    track = structs.replace(track, latest={**track.latest, reading.source: reading})
+    if is_halted(track):
+        # Nor is it what it will show when it goes on.
+        kept = {source: each for source, each in track.latest.items() if source is not Source.SCREEN}
+        track = structs.replace(track, latest=kept)
+    return track
 
 
 def _said(reading: Reading | None) -> object:
@@ -349,13 +370,16 @@ def _settled(track: Track, now: datetime, events: list[Event]) -> Track:
 def _followed(track: Track, verdict: Verdict | None) -> Verdict | None:
     """Return the verdict where the run may follow it."""
     run, pending = track.run, track.pending
-    if verdict is None and pending is not None and not pending.verdict.shown:
+    if verdict is None and pending is not None and not pending.verdict.shown and pending.verdict.cause != HALTED:
         # A viewer came after it was told. It was not taken back.
         return pending.verdict
     if run.status.state is RunState.EXITED:
         # The shell that is left says nothing about what ended in it, until it runs something else.
         return verdict if verdict is not None and verdict.state is RunState.BUSY else None
-    if run.status.reason is Reason.STALLED:
+    if run.status.cause == HALTED and verdict is None:
+        # It goes on, and says nothing yet.
+        return Verdict(state=RunState.UNKNOWN, cause=UNREAD)
+    if run.status.reason is Reason.STALLED and not is_halted(track):
         if not _has_stirred(track):
             return None
         if verdict is None and not is_hidden(track):
@@ -388,7 +412,8 @@ def _is_better(run: Run, verdict: Verdict) -> bool:
     gained = RANK[verdict.confidence] - RANK[run.status.confidence]
     # What a shell runs is followed by something else it runs without a prompt between them.
     runs_another = run.program is None and verdict.cause != run.status.cause
-    return gained > 0 or (gained == 0 and runs_another)
+    goes_on = run.status.cause == HALTED and verdict.cause != HALTED
+    return gained > 0 or goes_on or (gained == 0 and runs_another)
 
 
 def _is_news(status: Status, verdict: Verdict) -> bool:
@@ -407,7 +432,7 @@ def _noticed(track: Track, verdict: Verdict) -> Verdict:
     if verdict.state is not RunState.IDLE or run.program is None or track.watched or track.told_at is not None:
         return verdict
     # Neither a process that has just begun nor a run that has just come back is in the middle of anything.
-    is_gap = run.status.cause in (UNREAD, _SILENCE)
+    is_gap = run.status.cause in (UNREAD, _SILENCE, HALTED)
     worked = run.unseen or _is_turn(run.status) or (is_gap and run.previous is not None and _is_turn(run.previous))
     return structs.replace(verdict, state=RunState.ATTENTION, reason=Reason.DONE) if worked else verdict
 
@@ -473,7 +498,7 @@ def _stalled(track: Track, now: datetime, events: list[Event]) -> Track:
 
 def _may_stall(track: Track) -> bool:
     run = track.run
-    if run.program is None or run.is_over or run.stale or is_hidden(track):
+    if run.program is None or run.is_over or run.stale or is_hidden(track) or is_halted(track):
         return False
     return run.status.state in (RunState.BUSY, RunState.UNKNOWN)
 

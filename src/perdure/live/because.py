@@ -28,6 +28,7 @@ _RULES: Mapping[str, str] = {
     "process:prompt": "A shell waits for a command.",
     "process:program": "It runs a program.",
     "process:started": "Another program was started in it.",
+    "process:stopped": "It was stopped (Ctrl-Z), and does nothing until it is brought back (fg).",
 }
 #: How runs come, go and end.
 _FATES: Mapping[str, str] = {

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from perdure.model.observation import Reading, Source
+from perdure.model.observation import STOPPED, Reading, Source
 from perdure.model.run import Confidence, Program, Reason, Run, RunState, Status
 
 #: After this long a screen that says another thing is believed against a registry or a hook, and a run that was told
@@ -23,6 +23,8 @@ ASKED = timedelta(seconds=0.7)
 
 #: What a run is unknown by that was looked at.
 UNREAD = "screen:unread"
+#: What an agent is unknown by that was stopped: it does nothing and hears nothing until somebody lets it go on.
+HALTED = f"{Source.PROCESS}:{STOPPED}"
 #: Low to high.
 RANK = {Confidence.LOW: 0, Confidence.MEDIUM: 1, Confidence.HIGH: 2}
 #: Those that were told what the agent does, instead of inferring it.
@@ -79,6 +81,9 @@ def weigh(track: Track, now: datetime) -> Verdict | None:
         # Words of an agent that has ended come late, and say nothing about the shell.
         process = _counted(track, Source.PROCESS, now)
         return None if process is None or process.state is None else _verdict(process)
+    if is_halted(track):
+        # What its files say is of before, and what the screen shows is another's.
+        return _verdict(track.latest[Source.PROCESS])
     told, screen = _told(track, now), _counted(track, Source.SCREEN, now)
     if screen is None:
         return None if told is None else _verdict(told)
@@ -105,6 +110,9 @@ def weigh(track: Track, now: datetime) -> Verdict | None:
 
 def patience(status: Status, verdict: Verdict) -> timedelta:
     """Return how long a verdict has to hold before a run in this status takes it on."""
+    if verdict.cause == HALTED:
+        # Whoever is traced is stopped now and then.
+        return timedelta(seconds=0.5)
     if verdict.state is RunState.UNKNOWN:
         return timedelta(seconds=5)
     if not verdict.shown:
@@ -138,6 +146,12 @@ def is_hidden(track: Track) -> bool:
     """Return whether a viewer covers the agent."""
     screen = track.latest.get(Source.SCREEN)
     return screen is not None and screen.frozen
+
+
+def is_halted(track: Track) -> bool:
+    """Return whether the agent was stopped, and nobody has let it go on."""
+    process = track.latest.get(Source.PROCESS)
+    return track.run.program is not None and process is not None and process.rule == STOPPED
 
 
 def _told(track: Track, now: datetime) -> Reading | None:

@@ -19,8 +19,12 @@ class Source(StrEnum):
     HOOK = "hook"
     #: The visible lines and the title.
     SCREEN = "screen"
-    #: Whether the pane's shell is at its prompt.
+    #: Whether the pane's shell is at its prompt, or its agent was stopped.
     PROCESS = "process"
+
+
+#: The rule by which the processes say that an agent was stopped (Ctrl-Z).
+STOPPED = "stopped"
 
 
 class Reading(Struct, frozen=True, kw_only=True, tag=True):

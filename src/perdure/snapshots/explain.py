@@ -44,6 +44,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     resume: tuple[str, ...] | None
     title: str
     screen: Verdict
+    #: The agent was stopped (Ctrl-Z): it does nothing, and what the pane shows is another's.
+    stopped: bool = False
 
 
 def judge(screen: Screen, adapter: AgentAdapter) -> Verdict:

@@ -508,6 +508,52 @@ def test_who_has_typed_has_not_seen_what_came_of_it() -> None:
     assert words(seen, until=12) == ["busy", "attention(done)", "busy"]
 
 
+# -- stopped ----------------------------------------------------------------------------------------------------------
+
+
+def halted(*, is_so: bool = True) -> Heard:
+    """The agent's process was looked at."""
+    return says(Source.PROCESS, UNKNOWN, rule="stopped") if is_so else says(Source.PROCESS, None)
+
+
+@pytest.mark.parametrize("known", [(registry(BUSY), screen(BUSY)), (registry(IDLE),), (screen(BUSY),), ()])
+def test_an_agent_that_is_stopped_is_neither_busy_nor_idle_nor_stalled(known: tuple[Heard, ...]) -> None:
+    """Whatever its files say is of before, and what is on the screen is the shell's."""
+    before: Story = [(1, each) for each in known]
+    story: Story = [*before, (10, halted()), (11, screen(IDLE)), (12, screen(None)), (13, halted())]
+    player = Player()
+    for seconds, told in story:
+        player.tell(seconds, told)
+    player.pass_until(10_000)
+    assert (player.run.status.word, player.run.status.cause) == ("unknown", "process:stopped")
+    assert player.run.status.confidence is HIGH
+
+
+def test_one_that_goes_on_is_what_it_is_by_then() -> None:
+    story: Story = [(1, screen(BUSY)), (10, halted()), (20, halted(is_so=False)), (20, screen(BUSY))]
+    assert words(story) == ["busy", "unknown", "busy"]
+    # Its turn was over while it was not looked at, or is before anybody looks.
+    story = [(1, screen(BUSY)), (10, halted()), (20, halted(is_so=False)), (20, screen(IDLE))]
+    assert words(story, until=30) == ["busy", "unknown", "attention(done)"]
+    # Nothing that it shows tells.
+    player = Player()
+    for seconds, told in ((1, screen(None)), (10, halted()), (20, halted(is_so=False)), (20, screen(None))):
+        player.tell(seconds, told)
+    assert player.run.status.cause == "screen:unread"
+
+
+def test_one_that_is_stopped_for_a_moment_is_not() -> None:
+    story: Story = [(1, screen(BUSY)), (10, halted()), (10.2, halted(is_so=False)), (10.4, halted())]
+    assert words([*story, (10.6, halted(is_so=False))], until=15) == ["busy"]
+    # Also when nothing else is known of it.
+    assert words([(10, halted()), (10.2, halted(is_so=False))], until=15) == []
+
+
+def test_what_was_done_before_it_was_stopped_is_still_to_be_seen() -> None:
+    story: Story = [(1, screen(BUSY)), (5, screen(IDLE)), (10, halted()), (20, halted(is_so=False)), (20, screen(IDLE))]
+    assert words(story, until=30) == ["busy", "attention(done)", "unknown", "attention(done)"]
+
+
 # -- answered ---------------------------------------------------------------------------------------------------------
 
 
