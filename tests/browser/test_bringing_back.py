@@ -50,6 +50,24 @@ def test_a_killed_server_is_brought_back_and_its_conversations_verified(
         expect(page.locator("li.run")).to_have_count(2)
 
 
+def test_a_moment_that_is_not_there_is_said_not_to_be(
+    machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
+) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w", "sleep 3600")
+    with machine.watched() as watcher:
+        watcher.await_run("work:0.0")
+        tmux.run("split-window", "-d", "-t", "work", "sleep 3600")
+        watcher.await_run("work:0.1")
+        snapshot = machine.perdure.ok("save", "--json").json["servers"][0]["snapshot"]
+        page = dashboard().page
+        address = page.url.rstrip("/")
+        page.goto(f"{address}/time-machine/nope")
+        expect(page.get_by_role("alert")).to_contain_text("There is no snapshot nope.")
+        page.goto(f"{address}/time-machine/{snapshot[:6]}")
+        expect(page.locator("h2.moment")).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+
+
 def test_a_restore_that_was_cut_short_is_told_of_and_gone_on_with(
     machine: Machine, tmux: TmuxServer, dashboard: Callable[..., Dashboard]
 ) -> None:

@@ -13,7 +13,7 @@ import { endedLately } from "../src/runs/ended";
 import { parseWord } from "../src/runs/states";
 import { addressOf, placeOf } from "../src/shell/route";
 import { latestOf, nextLook, progressOf, unfinished, wanting, type RestoreLine } from "../src/time-machine/progress";
-import { heaped, placed } from "../src/time-machine/timeline";
+import { grown, heaped, placed } from "../src/time-machine/timeline";
 import type { Job, RestoreStep, Run, SnapshotLine } from "../src/api/shapes";
 import { lostOf, saidOfLost } from "../src/runs/hosts";
 import { changeOf, type Settings } from "../src/settings/shapes";
@@ -207,4 +207,18 @@ test("a snapshot's age is told as what it is, not as when its server was last th
   const said = saidOfLost(gone, now);
   expect(said).toMatch(/saved.*40 min/);
   expect(said).not.toMatch(/seen/);
+});
+
+test("moments that look alike are told apart by what has come and gone since the one before, on the same server", () => {
+  const taken = (id: string, at: string, agents: number, panes: number, socket = "/tmp/default"): SnapshotLine => ({
+    id, host: "laptop", user: "dev", socket, taken_at: at, last_seen_at: at, sessions: 1, windows: 1, panes, agents, origin: "capture",
+  });
+  const found = grown([
+    taken("d", "2026-11-15T12:00:03Z", 1, 4),
+    taken("c", "2026-11-15T12:00:02Z", 1, 4),
+    taken("x", "2026-11-15T12:00:02Z", 9, 9, "/tmp/other"),
+    taken("b", "2026-11-15T12:00:01Z", 2, 3),
+    taken("a", "2026-11-15T12:00:00Z", 1, 1),
+  ]);
+  expect(Object.fromEntries(found)).toEqual({ b: "+1 agent, +2 panes", c: "\u22121 agent, +1 pane", d: "changed in detail" });
 });

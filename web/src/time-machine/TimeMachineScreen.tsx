@@ -1,5 +1,5 @@
-import { useEffect, useState } from "preact/hooks";
-import { ask } from "../api/ask";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { ask, askAll } from "../api/ask";
 import { follow, now } from "../api/live";
 import type { Page, SnapshotLine } from "../api/shapes";
 import { useRowKeys } from "../keys/rows";
@@ -12,8 +12,11 @@ import { clock, dayOf, lasting, moment } from "../text/times";
 import { Differences } from "./Differences";
 import { Restores } from "./Restores";
 import { Restoring } from "./Restoring";
-import { byDay, heaped, placed } from "./timeline";
+import { byDay, grown, heaped, placed } from "./timeline";
 import "./time-machine.css";
+
+/** How many are looked through for one that is not among the latest. */
+const MOST = 20_000;
 
 /** What was there, when, and how to have it back. */
 export function TimeMachineScreen({ chosen }: { chosen: string | null }) {
@@ -22,11 +25,17 @@ export function TimeMachineScreen({ chosen }: { chosen: string | null }) {
   useRowKeys();
   useEffect(() => follow((event) => { if (event.kind === "saved" || event.kind === "server_died") loaded.again(); }), []);
   const snapshots = loaded.value?.items ?? [];
-  const one = snapshots.find((each) => each.id === chosen);
+  const listed = snapshots.find((each) => each.id === chosen);
+  const older = useAnswer<SnapshotLine | undefined>(
+    async () => (chosen === null || listed || loaded.value === null ? undefined : unlisted(chosen)),
+    [chosen, listed === undefined, loaded.value === null],
+  );
+  const one = chosen === null ? undefined : (listed ?? older.value ?? undefined);
+  const changes = useMemo(() => grown(snapshots), [loaded.value]);
   return (
     <>
       <h1>Time machine</h1>
-      <Trouble text={loaded.error} />
+      <Trouble text={loaded.error ?? (chosen === null || listed ? null : older.error)} />
       {loaded.value !== null && snapshots.length === 0 && <Nothing />}
       {snapshots.length > 0 && <Line snapshots={snapshots} chosen={chosen} />}
       {snapshots.length > 0 && (
@@ -37,7 +46,7 @@ export function TimeMachineScreen({ chosen }: { chosen: string | null }) {
                 <h2 class="day">{day}</h2>
                 <ul class="list">
                   {those.map((each) => (
-                    <SnapshotRow key={each.id} snapshot={each} isChosen={each.id === chosen} />
+                    <SnapshotRow key={each.id} snapshot={each} change={changes.get(each.id)} isChosen={each.id === chosen} />
                   ))}
                 </ul>
               </section>
@@ -49,6 +58,12 @@ export function TimeMachineScreen({ chosen }: { chosen: string | null }) {
       {!one && <Restores snapshots={snapshots} />}
     </>
   );
+}
+
+/** One that is not among the latest, or of which only the beginning of its id was given. Fails with why there is none. */
+async function unlisted(id: string): Promise<SnapshotLine | undefined> {
+  const whole = await ask<{ id: string }>("GET", `/api/snapshots/${encodeURIComponent(id)}`);
+  return (await askAll<SnapshotLine>("/api/snapshots?limit=1000", MOST)).find((each) => each.id === whole.id);
 }
 
 function Nothing() {
@@ -92,7 +107,7 @@ function Line({ snapshots, chosen }: { snapshots: readonly SnapshotLine[]; chose
   );
 }
 
-function SnapshotRow({ snapshot, isChosen }: { snapshot: SnapshotLine; isChosen: boolean }) {
+function SnapshotRow({ snapshot, change, isChosen }: { snapshot: SnapshotLine; change: string | undefined; isChosen: boolean }) {
   const at = moment(snapshot.taken_at) ?? 0;
   return (
     <li>
@@ -102,7 +117,8 @@ function SnapshotRow({ snapshot, isChosen }: { snapshot: SnapshotLine; isChosen:
           <span class="soft number">{lasting(at, now.value)} ago</span>
         </span>
         <span class="soft cut">
-          {counted(snapshot.agents, "agent")}, {counted(snapshot.panes, "pane")} · <Said text={snapshot.socket.split("/").at(-1) ?? ""} />
+          {counted(snapshot.agents, "agent")}, {counted(snapshot.panes, "pane")}
+          {change !== undefined && ` (${change})`} · <Said text={snapshot.socket.split("/").at(-1) ?? ""} />
           {snapshot.origin !== "capture" && ` · from ${snapshot.origin}`}
         </span>
       </a>

@@ -1,6 +1,7 @@
 // Where snapshots stand on a line of time. Pure.
 
 import type { SnapshotLine } from "../api/shapes";
+import { counted } from "../text/numbers";
 import { moment } from "../text/times";
 
 export interface Mark {
@@ -34,6 +35,26 @@ export function heaped(marks: readonly Mark[], width: number): Mark[][] {
     else heaps.push([mark]);
   }
   return heaps;
+}
+
+/** What has come and gone since the one before of the same server, by id; the first of a server has none before it. */
+export function grown(snapshots: readonly SnapshotLine[]): Map<string, string> {
+  const found = new Map<string, string>();
+  const last = new Map<string, SnapshotLine>();
+  for (const each of [...snapshots].sort((a, b) => taken(a) - taken(b) || a.id.localeCompare(b.id))) {
+    const server = `${each.host} ${each.user} ${each.socket}`;
+    const before = last.get(server);
+    last.set(server, each);
+    if (!before) continue;
+    const said = [signed(each.agents - before.agents, "agent"), signed(each.panes - before.panes, "pane")].filter((words) => words !== "");
+    // Only what changed is kept: where the numbers are the same, something else did.
+    found.set(each.id, said.join(", ") || "changed in detail");
+  }
+  return found;
+}
+
+function signed(more: number, noun: string): string {
+  return more === 0 ? "" : `${more > 0 ? "+" : "\u2212"}${counted(Math.abs(more), noun)}`;
 }
 
 /** By day, in the order they come. */
