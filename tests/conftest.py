@@ -51,6 +51,9 @@ def no_server_is_left() -> Iterator[None]:
     """Fails, behind the last test, when a tmux server of any test is still there; and ends it."""
     yield
     left = servers_left(_HOMES)
+    for home in _HOMES:
+        # Whoever was just ending may have written into it while it was removed.
+        shutil.rmtree(home, ignore_errors=True)
     for each in left:
         with suppress(ProcessLookupError):
             os.kill(each.pid, signal.SIGKILL)

@@ -87,3 +87,11 @@ def _read(pid: int, name: str) -> bytes:
             return file.read()
     except OSError:
         return b""
+
+
+def let_fish_be(home: str) -> None:
+    """Keep the first fish of a home from reading every manual of the machine.
+
+    What does that is let go of at once: it would outlive its test, and fill the home after that was removed.
+    """
+    os.makedirs(os.path.join(home, ".local", "share", "fish", "generated_completions"), exist_ok=True)

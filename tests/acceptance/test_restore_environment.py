@@ -32,6 +32,7 @@ from tests.acceptance.kit import (
 from tests.acceptance.restoring import foreground
 from tests.at_rest import descendants
 from tests.conftest import PrivateHome
+from tests.leftovers import let_fish_be
 from tests.perdure_cli import Perdure, Ran
 from tests.tmux_server import TmuxServer
 
@@ -47,6 +48,7 @@ class Scene:
         if not os.path.exists(shell):
             pytest.skip(f"{shell} is not installed")
         self.places, self.tmux, self.shell = home, tmux, shell
+        let_fish_be(home.home)
         self.state = os.path.join(home.home, ".local", "state", "perdure")
         os.environ["PERDURE_STATE_DIR"] = self.state  # where it is without a word, as after a boot
         os.mkdir(self.at("bin"))

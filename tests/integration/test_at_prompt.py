@@ -12,6 +12,8 @@ from perdure.model.observation import Reading
 from perdure.model.run import Program, RunState
 from tests.acceptance.kit import wait_for
 from tests.builders import NOON
+from tests.conftest import PrivateHome
+from tests.leftovers import let_fish_be
 from tests.tmux_server import TmuxServer
 
 
@@ -44,10 +46,11 @@ def _type(tmux: TmuxServer, words: str) -> None:
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash", "zsh", "fish"])
-def test_a_shell_and_what_is_started_in_it(tmux: TmuxServer, shell: str) -> None:
+def test_a_shell_and_what_is_started_in_it(tmux: TmuxServer, private_home: PrivateHome, shell: str) -> None:
     path = shutil.which(shell)
     if path is None:
         pytest.skip(f"{shell} is not installed")
+    let_fish_be(private_home.home)
     # tmux starts it by another shell, which waits for it.
     tmux.run("new-session", "-d", "-s", "work", "-n", "one", path)
     assert _await(tmux, RunState.IDLE, "prompt")[1] is None

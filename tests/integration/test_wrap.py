@@ -22,6 +22,7 @@ from perdure.model.text import decode, encode
 from perdure.model.wrapped import Stage, read_wrapper
 from perdure.restore.replay import replayed
 from perdure.tmux.wrap import Start, command
+from tests.leftovers import let_fish_be
 from tests.tmux_server import PATIENCE, TmuxServer
 
 #: Which files a shell reads at login and when somebody is at it.
@@ -166,6 +167,7 @@ def shell(request: pytest.FixtureRequest, panes: Panes) -> str:
     path = shutil.which(name)
     if path is None:
         pytest.skip(f"{name} is not installed")
+    let_fish_be(panes.home)
     for file_name, text in STARTUP[name].items():
         os.makedirs(os.path.dirname(panes.at(file_name)), exist_ok=True)
         with open(panes.at(file_name), "w", encoding="utf-8") as file:

@@ -113,7 +113,9 @@ def test_a_recording_that_fails_half_way_leaves_nothing(
             raise OSError(28, "No space left on device")
         return real(path, flags, mode)
 
-    monkeypatch.setattr(os, "open", full)
-    with pytest.raises(PerdureError, match="No space left"):
-        write_recording(folder, ["a"], "", Verdict(), home="/", width=80)
+    # Put back at once: without it nothing can be removed at the end of the test.
+    with monkeypatch.context() as now:
+        now.setattr(os, "open", full)
+        with pytest.raises(PerdureError, match="No space left"):
+            write_recording(folder, ["a"], "", Verdict(), home="/", width=80)
     assert os.listdir(folder) == []
