@@ -30,6 +30,7 @@ COMMANDS = {
     "new": ("new", "start an agent in a session of its own, and say when it is ready"),
     "send": ("send", "tell an agent something, and find out whether it heard"),
     "kill": ("kill", "end a pane or a session, kept first so that it can be brought back"),
+    "follow": ("follow", "follow a run again that was let go of"),
     "wait": ("wait", "return once a run is in a state"),
     "seen": ("seen", "say that you have seen how a run stands"),
     "events": ("events", "show what has happened, and follow what happens"),

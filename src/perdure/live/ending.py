@@ -24,6 +24,7 @@ def why_over(run: Run) -> str:
     """Return in a sentence why nothing can be done to a run, and what can be instead."""
     if run.detached:
         where = f"its pane, {run.pane} ({run.place.target}), was left as it was"
-        return f"{run.id} is not followed any more, as somebody asked for; {where}, and can be named by that."
+        again = f"`perdure follow {run.id}` does so again"
+        return f"{run.id} is not followed any more, as somebody asked for; {where}, and can be named by that; {again}."
     back = "`perdure restore` brings back what ended with its server, `perdure restore --from ID` what was closed"
     return f"The pane of {run.id} is gone; {back}."
