@@ -326,7 +326,7 @@ def test_the_same_conversation_in_a_new_process_is_who_was_shown(private_home: P
         again = await await_run(
             api.world.daemon,
             "work:0.0",
-            lambda now: now.program not in (None, run.program) and is_idle(now),
+            lambda now: now.program not in (None, run.program) and now.status.waits,
         )
         assert (again.id, again.identity and again.identity.conversation) == (run.id, conversation)
         said = (await client.post(f"/api/runs/{run.id}/input", json=told)).json()

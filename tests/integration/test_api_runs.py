@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from msgspec import structs
 
+from perdure.cli.daemon_status import DaemonStatus
+from perdure.daemon import protocol
 from perdure.daemon.rounds import Rounds
 from perdure.errors import StoreUnusable
 from perdure.host import places
+from perdure.model.decoding import converted
 from perdure.model.run import Run, RunState
 from perdure.store import open_store
 from perdure.store.store import Store
@@ -105,6 +108,48 @@ def test_runs_and_numbers_are_told_while_the_store_cannot_be_used(
             refused = await client.get("/api/runs", params={"over": True})
             assert (refused.status_code, refused.json()["code"]) == (503, "STORE_UNUSABLE")
             assert refused.json()["message"] == "The disk is full."
+
+    asyncio.run(go())
+
+
+def test_it_is_told_that_the_store_cannot_be_written_and_since_when(
+    tmux: TmuxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one")
+
+    def full(*_: object, **__: object) -> None:
+        raise StoreUnusable("The disk under /home/dev is full.")
+
+    async def go() -> None:
+        async with api_here() as api, api.client() as client:
+            await await_run(api.world.daemon, "work:0.0")
+            fine = (await client.get("/health")).json()
+            assert (fine["status"], fine["problem"], fine["since"]) == ("ok", None, None)
+
+            async def until(status: str) -> dict[str, str]:
+                async with asyncio.timeout(PATIENCE):
+                    while (said := (await client.get("/health")).json())["status"] != status:
+                        await asyncio.sleep(0.05)
+                return dict(said)
+
+            before = api.world.now()
+            with monkeypatch.context() as patch:
+                for verb in ("record", "new_runs"):
+                    patch.setattr(Store, verb, full)
+                tmux.run("new-session", "-d", "-s", "more", "-n", "two")
+                said = await until("degraded")
+                assert before <= datetime.fromisoformat(said["since"]) <= api.world.now()
+                # What it is that is wrong is told to nobody who may not know.
+                assert "store cannot be written" in said["problem"]
+                assert "/home/dev" not in said["problem"]
+                status = await api.world.answers.answer(protocol.AskStatus(), os.getuid())
+                assert "The disk under /home/dev is full." in status["problem"]
+                assert status["problem_since"] == datetime.fromisoformat(said["since"])
+                told = converted(status, DaemonStatus, strict=False).sentence(status["problem_since"])
+                assert told.endswith("The disk under /home/dev is full (for 0 s)")
+                assert [run.place.session for run in api.world.daemon.rounds.current.runs] == ["work"]
+            await until("ok")
+            await await_run(api.world.daemon, "more:0.0")
 
     asyncio.run(go())
 

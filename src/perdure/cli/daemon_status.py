@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from perdure.cli.render import age, counted, printable
+from perdure.cli.render import age, counted, lasting, printable
 from perdure.daemon import protocol
 from perdure.daemon.call import call
 from perdure.errors import NoDaemon, PerdureError
@@ -22,6 +22,8 @@ class DaemonStatus(Struct, frozen=True, kw_only=True):
 
     #: Why it cannot be asked, or, with everything else, why it does not write down what happens.
     problem: str | None = None
+    #: Since when it does not write down what happens.
+    problem_since: datetime | None = None
     version: str | None = None
     since: datetime | None = None
     servers: int | None = None
@@ -38,7 +40,8 @@ class DaemonStatus(Struct, frozen=True, kw_only=True):
             return printable((self.problem or "it does not say since when it watches").rstrip("."))
         what = f"{counted(self.panes or 0, 'pane')} of {counted(self.servers or 0, 'server')}"
         slow = [f"{socket} is {health}" for socket, health in self.health.items() if health != "healthy"]
-        wrong = [self.problem[:1].lower() + self.problem[1:].rstrip(".")] if self.problem else []
+        lasts = f" (for {lasting(self.problem_since, now)})" if self.problem_since else ""
+        wrong = [self.problem[:1].lower() + self.problem[1:].rstrip(".") + lasts] if self.problem else []
         return printable("; ".join([f"watching {what}, started {age(self.since, now)}", *slow, *wrong]))
 
 

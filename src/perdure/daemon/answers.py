@@ -66,7 +66,8 @@ class Answers:
     def _status(self, rounds: Rounds) -> dict[str, Any]:
         servers, panes, agents = rounds.counts()
         return {
-            "problem": rounds.problem,
+            "problem": None if rounds.trouble is None else rounds.trouble.sentence,
+            "problem_since": None if rounds.trouble is None else rounds.trouble.since,
             "version": __version__,
             "since": self._began_at,
             "servers": servers,
@@ -122,7 +123,7 @@ def _seen(rounds: Rounds, id: str, uid: int) -> Run:
 def _promise(rounds: Rounds, id: str, what: str) -> None:
     """See that what somebody has said of a run outlives us. Raises `StoreUnusable` when it may not."""
     if not rounds.is_recorded(id):
-        why = rounds.problem or "The store did not take it."
+        why = "The store did not take it." if rounds.trouble is None else rounds.trouble.sentence
         raise StoreUnusable(f"{id} is {what} only until the daemon ends, unless it is written down before. {why}")
 
 

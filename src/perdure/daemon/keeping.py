@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
 
+from msgspec import Struct
+
 from perdure.daemon.leasing import Lease
 from perdure.daemon.world import World
 from perdure.errors import StoreUnusable
@@ -29,6 +31,19 @@ class Work(StrEnum):
     SAVING = "saving"
 
 
+class Trouble(Struct, frozen=True):
+    """The store cannot be written."""
+
+    why: str
+    since: datetime
+
+    @property
+    def sentence(self) -> str:
+        """Say it to a person."""
+        kept = "What happens is kept in memory, and panes that are opened get no id, until the store can be used again"
+        return f"{kept}: {self.why}"
+
+
 class Keeping:
     """The store of the daemon, and the lease in it. One that failed is opened again before it is used again."""
 
@@ -40,14 +55,13 @@ class Keeping:
         self._fails: set[Work] = set()
         self._failures = 0
         self._again_at = 0.0
-        self._why = ""
+        #: Only ever replaced as a whole: others look at it from their own threads.
+        self._trouble: Trouble | None = None
 
     @property
-    def problem(self) -> str | None:
-        """Why what happens is not written down at present, in a sentence; None when it is."""
-        if not self._fails:
-            return None
-        return f"What happens is kept in memory until the store can be used again: {self._why}"
+    def trouble(self) -> Trouble | None:
+        """Why what happens is not written down at present, and since when; None when it is."""
+        return self._trouble
 
     def next(self) -> float:
         """When there is something to do for the store even if nothing happens."""
@@ -140,7 +154,8 @@ class Keeping:
 
     def _failed(self, work: Work, why: str, at: float) -> None:
         """Said once, until everything can be done again."""
-        self._why = why
+        since = self.world.now() if self._trouble is None else self._trouble.since
+        self._trouble = Trouble(why, since)
         if not self._fails:
             log.warning("what happens is kept in memory until the store can be used again: %s", why)
         is_waited_for = bool(self._fails) and at < self._again_at
@@ -155,4 +170,5 @@ class Keeping:
             self._fails.discard(work)
             if not self._fails:
                 self._failures = 0
+                self._trouble = None
                 log.warning("the store can be used again; what happened meanwhile is written down")

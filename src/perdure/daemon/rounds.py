@@ -10,7 +10,7 @@ from perdure.daemon.current import Current
 from perdure.daemon.deaths import Deaths
 from perdure.daemon.glances import Glances
 from perdure.daemon.job_watch import JobWatch
-from perdure.daemon.keeping import Keeping
+from perdure.daemon.keeping import Keeping, Trouble
 from perdure.daemon.known_servers import FOLLOW_UPS, Known
 from perdure.daemon.looking import Looking
 from perdure.daemon.seeing import Tenant
@@ -151,9 +151,9 @@ class Rounds:
         return self._look(servers, reason=NOTICED, scrollback=True)
 
     @property
-    def problem(self) -> str | None:
-        """Why what happens is not written down at present; None when it is."""
-        return self._keeping.problem
+    def trouble(self) -> Trouble | None:
+        """Why what happens is not written down at present, and since when; None when it is. Anybody may look."""
+        return self._keeping.trouble
 
     def is_recorded(self, id: str) -> bool:
         """Write down what can be, and return whether all that has become of a run is."""

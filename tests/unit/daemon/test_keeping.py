@@ -133,6 +133,9 @@ def test_what_cannot_be_written_is_written_later(
         assert keeping.record(supervisor, float(number)) is None
         assert keeping.new_ids(2, float(number)) == ()
     assert len(caplog.records) == 1
+    trouble = keeping.trouble
+    assert trouble is not None
+    assert (trouble.since, trouble.sentence.endswith("used again: The disk is full.")) == (NOON, True)
     disk.is_full = False
     at = keeping.next()
     assert keeping.mend(at, NOON)
@@ -142,6 +145,7 @@ def test_what_cannot_be_written_is_written_later(
     assert len(caplog.records) == 2
     assert keeping.record(supervisor, at) == ()
     assert keeping.new_ids(2, at) == ("r0", "r1")
+    assert keeping.trouble is None
 
 
 def test_a_connection_that_never_works_again_is_replaced(keeping: Keeping, disk: Disk) -> None:
