@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -28,6 +29,18 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 #: What a test inherits. Everything else (tmux's, XDG's, any agent's, our own variables) is gone.
 INHERITED = ("PATH", "USER", "LOGNAME", "TZ", "VIRTUAL_ENV")
 INHERITED_PREFIXES = ("PYTHON", "PYTEST_", "HYPOTHESIS_", "COVERAGE_", "LD_", "DYLD_", "PERDURE_TEST_")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among all the tests there are, neither while they are read nor ever after: they stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 class PrivateHome(NamedTuple):
