@@ -41,7 +41,7 @@ class Perdure:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         input: str | None = None,
-        timeout: float = 120,
+        timeout: float = 300,
     ) -> Ran:
         """Return how it ended. `env` is laid over the test's environment."""
         variables, told = {**os.environ, **(env or {})}, (input or "").encode()

@@ -66,6 +66,8 @@ class Warm:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                # Nothing of the test that happens to be the first.
+                env={"PATH": os.environ["PATH"], **self._decisive},
             )
 
     def close(self) -> None:

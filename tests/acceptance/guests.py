@@ -169,7 +169,7 @@ class Machine(Perdure):
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         input: str | None = None,
-        timeout: float = 120,
+        timeout: float = 300,
     ) -> Ran:
         """Return how it ended."""
         known = {accounts.PASSWD: os.path.join(self.places.root, "passwd"), **(env or {})}
