@@ -159,7 +159,9 @@ def test_an_agent_is_started_from_the_page_and_ended_again_once_it_is_kept(
         # One whose program is not on this machine: what was written is not lost.
         page.get_by_role("combobox", name="Agent").fill("goose")
         page.get_by_role("button", name="Start", exact=True).click()
-        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("goose ended with status 127")
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text(
+            "It could not be started: goose ended with status 127"
+        )
         expect(page.get_by_role("dialog").locator(".output")).to_contain_text("To try again: goose")
         expect(page.get_by_role("dialog")).to_contain_text("Nothing is left of it.")
         watcher.wait_for(lambda: not tmux.alive, "the end of the server that was made for it")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 
 from perdure.api.errors import failure
 from perdure.api.replies import encoded
+from perdure.api.wrong import BODY, sentence
 from perdure.errors import PerdureError, UsageError
 from perdure.live.event_row import event_row
 from perdure.model.decoding import decoder_of
@@ -84,6 +85,7 @@ class Ping(_Asked, frozen=True, kw_only=True, tag="ping"):
 
 Asked = Subscribe | Open | Input | TakeSize | ReleaseSize | Close | Ping
 
+_OPS = tuple(str(each.__struct_config__.tag) for each in get_args(Asked))
 _asked: msgspec.json.Decoder[Asked] = decoder_of(Asked)
 
 
@@ -93,8 +95,20 @@ def read(message: str) -> Asked:
         raise UsageError(f"A message of {len(message)} characters is too long; {LONGEST} is not.")
     try:
         return _asked.decode(message)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise UsageError(f"This is nothing that can be asked: {error}.") from error
+    except RecursionError as error:
+        raise UsageError("The message is nested too deeply to be read.") from error
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise UsageError(_wrong(str(error))) from error
+
+
+def _wrong(noticed: str) -> str:
+    """Return what is wrong with a message as a sentence."""
+    what, _, place = noticed.partition(" - at `$")
+    key = place.strip("`.") or BODY
+    if key == "op":
+        what = "Invalid enum value"
+    is_op = key == "op" or what == "Object missing required field `op`"
+    return sentence(key, what, _OPS if is_op else (), whole="The message")
 
 
 class Events:

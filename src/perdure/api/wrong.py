@@ -18,12 +18,14 @@ _KINDS = {
     "datetime": "a moment with its zone, such as 2026-01-31T12:00:00Z",
 }
 _BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than", "==": "exactly"}
-_COUNTED = {"str": "characters", "array": "items", "object": "fields"}
+_COUNTED = {"str": "character", "array": "item", "object": "field"}
 
 _KIND = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
 _NUMBER = re.compile(r"Expected `(?:int|float|decimal)[^`]*` (>=|<=|>|<) (\S+)")
 _LENGTH = re.compile(r"Expected `(str|array|object)[^`]*` of length (>=|<=|==) (\d+)")
 _LOOKS = re.compile(r"Expected `str[^`]*` matching regex '(.+)'")
+#: How it begins what it says of what is no JSON at all.
+_UNREADABLE = ("Input data was truncated", "JSON is malformed", "Invalid UTF-8", "'utf-8' codec")
 _MOMENT = "Invalid RFC3339 encoded datetime"
 #: What has to look like something, in words. A test holds that there are no others.
 LOOKS = {
@@ -44,27 +46,30 @@ def missing(noticed: str) -> str | None:
     return found[1] if found else None
 
 
-def sentence(key: str, noticed: str, words: Sequence[str] = ()) -> str:
+def sentence(key: str, noticed: str, words: Sequence[str] = (), *, whole: str = "The body") -> str:
     """Return what is wrong with a field or parameter as a sentence; `words` are those that it may be, where they are few."""
     if found := _NEEDED.match(noticed) or _UNSAID.match(noticed):
         right = f"; it has to be {_one_of(words)}" if words else ""
         return f"`{_below(key, found[1])}` is missing{right}."
     if found := _UNKNOWN.match(noticed):
         return f"There is no field `{_below(key, found[1])}`."
-    what = "The body" if key == BODY else f"`{key}`"
+    what = whole if key == BODY else f"`{key}`"
+    if noticed.startswith(_UNREADABLE):
+        return f"{what} is no JSON that can be read."
     if key == BODY and noticed == repr(BODY):
         # The framework has looked for it in vain.
         return "A body is needed, which is JSON."
     if found := _KIND.match(noticed):
         return f"{what} has to be {_kind(found[1])}, not {_kind(found[2])}."
     if found := _NUMBER.match(noticed):
-        return f"{what} has to be {_BOUNDS[found[1]]} {found[2]}."
+        return f"{what} has to be {_BOUNDS[found[1]]} {found[2].removesuffix('.0')}."
     if found := _LENGTH.match(noticed):
-        return f"{what} has to have {_BOUNDS[found[2]]} {found[3]} {_COUNTED[found[1]]}."
+        noun = _COUNTED[found[1]] + ("" if found[3] == "1" else "s")
+        return f"{what} has to have {_BOUNDS[found[2]]} {found[3]} {noun}."
     if found := _LOOKS.match(noticed):
-        return (
-            f"{what} has to be {LOOKS[found[1]]}." if found[1] in LOOKS else f"{what} is not written as it has to be."
-        )
+        # It is told with its backslashes doubled.
+        looks = LOOKS.get(found[1].replace("\\\\", "\\"))
+        return f"{what} has to be {looks}." if looks else f"{what} is not written as it has to be."
     if noticed.startswith(_MOMENT):
         return f"{what} has to be {_KINDS['datetime']}."
     if noticed.startswith("Invalid enum value"):

@@ -89,3 +89,25 @@ def test_an_error_says_what_it_is_about() -> None:
     said = json.loads(words.error(ReadOnly(), run="r1"))
     assert (said["type"], said["code"], said["run"]) == ("error", "READ_ONLY", "r1")
     assert said["message"]
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("{", "The message is no JSON that can be read."),
+        ("[]", "The message has to be an object, not a list."),
+        ("{}", "`op` is missing; it has to be one of {ops}."),
+        ('{"op":"dance"}', "`op` has to be one of {ops}."),
+        ('{"op":7}', "`op` has to be one of {ops}."),
+        ('{"op":"open"}', "`run` is missing."),
+        ('{"op":"open","run":7}', "`run` has to be a text, not a whole number."),
+        ('{"op":"open","run":"r1","more":1}', "There is no field `more`."),
+        ('{"op":"subscribe","after":-1}', "`after` has to be at least 0."),
+        ('{"op":"input","run":"r1"}', "The message: exactly one of `text`, `keys` and `paste` is typed."),
+    ],
+)
+def test_what_cannot_be_understood_is_said_in_words(message: str, said: str) -> None:
+    ops = "subscribe, open, input, take_size, release_size, close, ping"
+    with pytest.raises(UsageError) as refused:
+        words.read(message)
+    assert refused.value.message == said.format(ops=ops)

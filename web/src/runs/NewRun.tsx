@@ -51,7 +51,7 @@ export function NewRun({ onClose }: { onClose: () => void }) {
       const started = await ask<Started>("POST", "/api/runs", given);
       // Whoever is told why has to have what they wrote: the dialog stays.
       if (started.result === "ended") {
-        setTrouble(`It has ended already: ${cleanLine(started.why)}.`);
+        setTrouble(`${started.gone ? "It could not be started" : "It has ended already"}: ${cleanLine(started.why)}.`);
         setLeft(started);
         return;
       }
