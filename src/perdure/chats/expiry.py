@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perdure import errors
 from perdure.chats.retention import EVERY, tidy
 from perdure.chats.service import Chats
 from perdure.model.chat import Chat, CloseReason
@@ -57,6 +59,15 @@ class Expiry:
         without asking. One that was used in the meantime stays open, and is neither flushed nor failed. Once an hour, chats
         go that were closed longer ago than they are to be kept.
         """
+        try:
+            return self._round(flush)
+        finally:
+            # Also when it was interrupted: whoever is next need not wait until it is over by itself. Another's is left alone.
+            if self._leases is not None:
+                with suppress(errors.StoreUnusable):
+                    self._leases.drop_lease(_LEASE, self._holder)
+
+    def _round(self, flush: Callable[[Chat], None]) -> Expired:
         now = self._chats.now()
         for chat in self._store.list_chats(is_open=True, since=now):
             self._chats.put_right(chat, now)
@@ -68,8 +79,6 @@ class Expiry:
             if self._begin(chat):
                 done[chat.id] = self._flush(chat, flush)
         pruned = self._tidy(now)
-        if self._leases is not None:
-            self._leases.drop_lease(_LEASE, self._holder)
         return replace(self._expired(done), pruned=pruned)
 
     def _tidy(self, now: datetime) -> tuple[str, ...]:

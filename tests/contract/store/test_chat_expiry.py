@@ -185,3 +185,18 @@ def test_of_several_processes_one_is_at_it(chats: Chats, threaded: Store, clock:
     seen: list[Expired] = []
     assert first.run_once(lambda _: seen.append(second.run_once(lambda _: None))).flushed == (chat.id,)
     assert seen == [Expired(held_by="a")]
+
+
+def test_a_round_that_is_interrupted_keeps_nobody_else_from_going_on(
+    chats: Chats, threaded: Store, clock: Clock
+) -> None:
+    chat = speak(chats)
+    clock.later(hours=2)
+    first, second = (Expiry(chats, leases=threaded, holder=name) for name in ("a", "b"))
+
+    def interrupted(_: Chat) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        first.run_once(interrupted)
+    assert second.run_once(lambda _: None).flushed == (chat.id,)
