@@ -8,7 +8,7 @@ from perdure.agents import adapters
 from perdure.model.identity import Identity
 from perdure.model.process import Command
 from perdure.model.screen import State
-from tests.real_agents.kit import Agent, Stage
+from tests.real_agents.kit import Agent, Stage, once_written
 from tests.real_agents.seeing import allow, at_work, wait_until
 
 
@@ -40,4 +40,7 @@ def bring_back(stage: Stage, name: str, conversation: str) -> Agent:
     command = adapter.resume(Identity(agent=name, conversation=conversation, prompted=True), launched)
     assert command is not None
     assert command.argv == (name, *mode, "--resume", conversation)
-    return stage.start(name, command=command.argv, ready=r"STUB-DONE")
+    back = stage.start(name, command=command.argv, ready=r"STUB-DONE")
+    # In the minute it was begun in, gemini goes on in the same file: for a second nothing counts that stands in it.
+    once_written(lambda: back.identity()["prompted"] or None, f"what was said in {conversation}")
+    return back

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +20,22 @@ def state_of(agent: Agent, screen: str | None = None) -> State | None:
     return reading.state if reading else None
 
 
-def wait_until(agent: Agent, state: State) -> str:
-    """Wait until the agent's screen shows this state; return the screen."""
-    return agent.wait_for(lambda screen: state_of(agent, screen) is state)
+def wait_until(agent: Agent, state: State, sign: str = "") -> str:
+    """Wait until the agent's screen has this on it and shows this state; return the screen.
+
+    Both at once: of a screen that is only half drawn nothing can be told.
+    """
+    return agent.wait_for(lambda screen: re.search(sign, screen) and state_of(agent, screen) is state)
+
+
+def wait_until_untold(agent: Agent, sign: str) -> None:
+    """Wait until the agent's screen has this on it and tells no state, and goes on telling none: it is drawn by then."""
+    deadline, times = time.monotonic() + PATIENCE, 0
+    while times < 5:
+        screen = agent.screen()
+        times = times + 1 if re.search(sign, screen) and state_of(agent, screen) is None else 0
+        assert time.monotonic() < deadline, f"{agent.program.name}: {sign!r} is not shown, or a state is\n{agent}"
+        time.sleep(0.1)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from perdure.model.identity import Identity
 from perdure.model.process import Command
 from perdure.model.screen import State
 from tests.real_agents.kit import Stage
-from tests.real_agents.seeing import at_work, state_of, wait_until
+from tests.real_agents.seeing import at_work, wait_until
 
 pytestmark = pytest.mark.real_agent
 AIDER = Aider()
@@ -22,7 +22,7 @@ def test_a_file_of_its_own_is_certain_and_a_shared_one_is_not(stage: Stage) -> N
     own, shared = (os.path.join(directory, name) for name in ("mine.md", ".aider.chat.history.md"))
     one = stage.start("aider", "--chat-history-file", "mine.md")
     two = stage.start("aider", size=(80, 30))
-    assert state_of(one) is State.IDLE
+    wait_until(one, State.IDLE)
     for agent, path, certain in ((one, own, True), (two, shared, False)):
         found = agent.identity()
         assert (found["conversation"], found["certain"], found["prompted"]) == (path, certain, False)

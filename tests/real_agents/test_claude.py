@@ -18,7 +18,7 @@ from perdure.model.process import Command
 from perdure.model.screen import State
 from tests.real_agents.agents import PROGRAMS
 from tests.real_agents.kit import PATIENCE, Agent, Stage
-from tests.real_agents.seeing import allow, at_work, state_of, wait_until
+from tests.real_agents.seeing import allow, at_work, wait_until, wait_until_untold
 
 pytestmark = pytest.mark.real_agent
 CLAUDE = Claude()
@@ -82,8 +82,7 @@ def test_the_registry_follows_it_wherever_it_goes(stage: Stage) -> None:
     assert one.row()["parent"] == second
 
     one.type("/resume")
-    one.wait_for(r"Resume session")
-    assert state_of(one) is None
+    wait_until_untold(one, r"Resume session")
     one.keys("Escape")
     wait_until(one, State.IDLE)
     one.type(f"/resume {first}")
@@ -98,8 +97,7 @@ def test_one_handed_to_the_background_is_no_longer_certain(stage: Stage) -> None
     old = agent.identity()
     assert old["certain"]
     agent.keys("Left")
-    agent.wait_for(r"moved to the background")
-    assert state_of(agent) is None
+    wait_until_untold(agent, r"moved to the background")
     # It shows the new screen before it writes down what it did.
     agent.wait_for(lambda screen: not agent.identity()["certain"])
     time.sleep(1)
@@ -118,20 +116,18 @@ def test_its_screens_as_they_come_and_the_way_back_after_a_crash(stage: Stage) -
     wait_until(agent, State.IDLE)
     with at_work(agent):
         agent.write("typed ahead")
-        assert state_of(agent) is State.BUSY
+        wait_until(agent, State.BUSY, r"typed ahead")
         agent.keys("C-u")
     agent.type("[[tool=touch asked]] run it")
     allow(agent)
     agent.wait_for(r"STUB-DONE")
     wait_until(agent, State.IDLE)
     agent.type(f"[[call=AskUserQuestion {json.dumps({'questions': [QUESTION]})}]] ask me")
-    shown = agent.wait_for(r"Enter to select")
-    assert state_of(agent, shown) is State.ATTENTION
+    wait_until(agent, State.ATTENTION, r"Enter to select")
     allow(agent)
     wait_until(agent, State.IDLE)
     agent.type("[[error=500*2]] stumble")
-    shown = agent.wait_for(r"Retrying in")
-    assert state_of(agent, shown) is State.BUSY
+    wait_until(agent, State.BUSY, r"Retrying in")
     wait_until(agent, State.IDLE)
     agent.type("[[error=400]] fail")
     wait_until(agent, State.ERROR)

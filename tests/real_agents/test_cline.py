@@ -12,8 +12,8 @@ from perdure.agents.cline import Cline
 from perdure.model.identity import Identity
 from perdure.model.process import Command
 from perdure.model.screen import State
-from tests.real_agents.kit import Agent, Stage
-from tests.real_agents.seeing import wait_until
+from tests.real_agents.kit import Agent, Stage, once_written
+from tests.real_agents.seeing import at_work, wait_until
 
 pytestmark = pytest.mark.real_agent
 
@@ -22,12 +22,17 @@ SESSIONS = ".cline/data/sessions"
 
 def session(stage: Stage, words: str) -> dict[str, Any]:
     """Return the session that began with these words, as the program has written it."""
-    for name in os.listdir(stage.path(SESSIONS)):
-        with open(stage.path(f"{SESSIONS}/{name}/{name}.json"), encoding="utf-8") as file:
-            found: dict[str, Any] = json.load(file)
-        if words in found.get("prompt", ""):
-            return found
-    raise AssertionError(f"no session began with {words!r}")
+
+    def look() -> dict[str, Any] | None:
+        for name in os.listdir(stage.path(SESSIONS)):
+            path = stage.path(f"{SESSIONS}/{name}/{name}.json")
+            with open(path, encoding="utf-8") as file:
+                found: dict[str, Any] = json.load(file)
+            if words in found.get("prompt", ""):
+                return found
+        return None
+
+    return once_written(look, f"a session that began with {words!r}")
 
 
 def is_in(agent: Agent, words: str) -> tuple[Any, ...]:
@@ -59,10 +64,8 @@ def test_both_panes_are_certain_whoever_runs_them(stage: Stage) -> None:
         wait_until(agent, State.IDLE)
         assert is_in(agent, words) == ("registry", True, True)
 
-    two.type("[[delay=4]] think")
-    wait_until(two, State.BUSY)
-    assert is_in(two, "other after") == ("registry", True, True)
-    wait_until(two, State.IDLE)
+    with at_work(two):
+        assert is_in(two, "other after") == ("registry", True, True)
     two.type("[[tool=touch made]] run it")
     wait_until(two, State.ATTENTION)
     assert is_in(two, "other after") == ("registry", True, True)

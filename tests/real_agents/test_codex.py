@@ -14,7 +14,7 @@ from perdure.model.identity import Identity
 from perdure.model.process import Command
 from perdure.model.screen import State
 from tests.real_agents.kit import Agent, Stage
-from tests.real_agents.seeing import at_work, state_of, wait_until
+from tests.real_agents.seeing import at_work, wait_until, wait_until_untold
 
 pytestmark = pytest.mark.real_agent
 CODEX = Codex()
@@ -60,8 +60,7 @@ def test_without_a_daemon_the_lock_loaded_last_is_the_thread(stage: Stage) -> No
     assert one.row()["parent"] == second
 
     one.type("/resume")
-    one.wait_for(r"Resume a previous session")
-    assert state_of(one) is None
+    wait_until_untold(one, r"Resume a previous session")
     one.wait_for(r"ago +\S")
     one.write("first words")
     one.wait_until_still()
@@ -76,8 +75,7 @@ def test_its_screens_and_the_way_back(stage: Stage) -> None:
     with at_work(agent):
         pass
     agent.type("[[slow=4]] [[say=one two three four five six seven eight nine ten]] stream")
-    shown = agent.wait_for(r"(?m)^• one")
-    assert state_of(agent, shown) is State.BUSY
+    wait_until(agent, State.BUSY, r"(?m)^• one")
     wait_until(agent, State.IDLE)
     agent.type("[[tool=touch asked]] [[escalate]] run it")
     wait_until(agent, State.ATTENTION)

@@ -12,8 +12,8 @@ from perdure.agents.copilot import Copilot
 from perdure.model.identity import Identity
 from perdure.model.process import Command
 from perdure.model.screen import State
-from tests.real_agents.kit import Agent, Stage
-from tests.real_agents.seeing import wait_until
+from tests.real_agents.kit import Agent, Stage, once_written
+from tests.real_agents.seeing import at_work, wait_until
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.real_agent
@@ -23,16 +23,20 @@ STATE = ".copilot/session-state"
 
 def conversation(stage: Stage, words: str) -> str:
     """Return the one conversation in which a person said this, as the program has written it."""
-    found = []
-    for name in os.listdir(stage.path(STATE)):
-        path = stage.path(f"{STATE}/{name}/events.jsonl")
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                events = [json.loads(line) for line in file]
-            said = [event["data"]["content"] for event in events if event["type"] == "user.message"]
-            found += [name] if any(words in each for each in said) else []
-    assert len(found) == 1, found
-    return found[0]
+
+    def look() -> list[str] | None:
+        found = []
+        for name in os.listdir(stage.path(STATE)):
+            path = stage.path(f"{STATE}/{name}/events.jsonl")
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as file:
+                    events = [json.loads(line) for line in file]
+                said = [event["data"]["content"] for event in events if event["type"] == "user.message"]
+                found += [name] if any(words in each for each in said) else []
+        return found or None
+
+    (found,) = once_written(look, words)
+    return found
 
 
 def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
@@ -54,7 +58,7 @@ def test_the_conversation_in_sight_is_certain_however_it_got_there(stage: Stage)
     assert (row["branch"], row["task"]) == ("trunk", "more words"), row
 
     # The old one stays open, locked and at work.
-    one.type("[[delay=6]] slowly")
+    one.type("[[hold]] slowly")
     wait_until(one, State.BUSY)
     one.type("/new")
     one.wait_for(r"Started a new session")
@@ -64,6 +68,8 @@ def test_the_conversation_in_sight_is_certain_however_it_got_there(stage: Stage)
     assert fresh["conversation"] not in (first, None)
     one.ask("after new")
     assert is_in(one, conversation(stage, "after new")) == ("registry", True, True)
+
+    stage.stub.let_go(1)
 
     # This one has no lock before its next prompt.
     one.type(f"/resume {first}")
@@ -90,9 +96,8 @@ def test_without_a_log_it_is_right_or_uncertain_and_comes_back(stage: Stage) -> 
     found = agent.identity()
     assert not found["certain"], found
 
-    agent.type("[[delay=3]] think")
-    wait_until(agent, State.BUSY)
-    wait_until(agent, State.IDLE)
+    with at_work(agent):
+        pass
     agent.type("[[tool=touch made]] run it")
     wait_until(agent, State.ATTENTION)
     agent.keys("1")

@@ -11,8 +11,8 @@ import pytest
 
 from perdure.model.screen import State
 from tests.real_agents.kin import bring_back, is_in, show_every_state
-from tests.real_agents.kit import Stage
-from tests.real_agents.seeing import state_of, wait_until
+from tests.real_agents.kit import Stage, once_written
+from tests.real_agents.seeing import wait_until, wait_until_untold
 
 pytestmark = pytest.mark.real_agent
 GIVEN = "aaaaaaaa-1111-4222-8333-444444444444"
@@ -29,6 +29,11 @@ def conversations(stage: Stage) -> dict[str, str]:
     return found
 
 
+def conversation(stage: Stage, words: str) -> str:
+    """Return the one that began with these words, once it is written."""
+    return once_written(lambda: conversations(stage)[words], words)
+
+
 def test_with_hooks_it_is_certain_and_follows_every_change(stage: Stage) -> None:
     stage.configure("gemini")
     stage.perdure.ok("hooks", "install", "gemini")
@@ -39,7 +44,7 @@ def test_with_hooks_it_is_certain_and_follows_every_change(stage: Stage) -> None
     assert one.row()["task"] == "more words"
     two = stage.start("gemini", size=(80, 30))
     two.ask("words of two")
-    theirs = conversations(stage)["words of two"]
+    theirs = conversation(stage, "words of two")
     assert is_in(two, theirs) == ("hook", True, True)
     # A hook record from before the last save says no more than what was saved.
     assert is_in(one, GIVEN) == ("remembered", True, True)
@@ -48,13 +53,12 @@ def test_with_hooks_it_is_certain_and_follows_every_change(stage: Stage) -> None
     one.wait_for(lambda screen: "words of one" not in screen)
     one.wait_until_still()
     one.ask("after clearing")
-    cleared = conversations(stage)["after clearing"]
+    cleared = conversation(stage, "after clearing")
     assert is_in(one, cleared) == ("hook", True, True)
 
     # No hook tells of this one: doubt is all there can be until the next prompt.
     one.type("/resume")
-    one.wait_for(r"Chat Sessions")
-    assert state_of(one) is None
+    wait_until_untold(one, r"Chat Sessions")
     # The other gemini has given it a title as it started; it is the one that was last spoken to longest ago.
     for row in (2, 3):
         one.keys("Down")
@@ -84,4 +88,4 @@ def test_without_hooks_it_is_right_or_uncertain_and_its_screens_are_read(stage: 
     back.wait_until_still()
     back.ask("in a new one")
     found = back.identity()
-    assert found["conversation"] == conversations(stage)["in a new one"] or not found["certain"], found
+    assert found["conversation"] == conversation(stage, "in a new one") or not found["certain"], found

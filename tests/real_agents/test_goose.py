@@ -12,7 +12,7 @@ from perdure.model.identity import Identity
 from perdure.model.process import Command
 from perdure.model.screen import State
 from tests.real_agents.kit import Agent, Stage
-from tests.real_agents.seeing import allow, at_work, state_of, wait_until
+from tests.real_agents.seeing import allow, at_work, wait_until
 
 pytestmark = pytest.mark.real_agent
 GOOSE = Goose()
@@ -29,7 +29,7 @@ def test_two_in_one_directory_are_told_apart_by_their_logs(stage: Stage) -> None
     mine = banner(one)
     fresh = one.identity()
     assert (fresh["conversation"], fresh["certain"], fresh["prompted"]) == (mine, False, False)
-    assert state_of(one) is State.IDLE
+    wait_until(one, State.IDLE)
 
     # Two that start in the same second share a log, which then makes neither certain.
     time.sleep(1)

@@ -12,8 +12,8 @@ from perdure.agents.hermes import Hermes
 from perdure.model.identity import Identity
 from perdure.model.process import Command
 from perdure.model.screen import State
-from tests.real_agents.kit import Agent, Stage
-from tests.real_agents.seeing import state_of, wait_until
+from tests.real_agents.kit import Agent, Stage, once_written
+from tests.real_agents.seeing import allow, at_work, wait_until
 
 pytestmark = pytest.mark.real_agent
 
@@ -27,9 +27,8 @@ def asked(stage: Stage, sql: str, *values: str) -> str | None:
 
 def conversation(stage: Stage, words: str) -> str:
     """Return the conversation in which this was said, as the program has written it."""
-    found = asked(stage, "SELECT session_id FROM messages WHERE content LIKE ? AND role = 'user'", f"%{words}%")
-    assert found is not None
-    return found
+    sql = "SELECT session_id FROM messages WHERE content LIKE ? AND role = 'user'"
+    return once_written(lambda: asked(stage, sql, f"%{words}%"), words)
 
 
 def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
@@ -48,8 +47,7 @@ def is_right_or_uncertain(agent: Agent, words: str) -> None:
 def begin_anew(agent: Agent) -> None:
     """Begin a new conversation, which has to be confirmed."""
     agent.new_conversation()
-    agent.wait_for(r"Approve Once")
-    assert state_of(agent) is State.ATTENTION
+    wait_until(agent, State.ATTENTION, r"Approve Once")
     agent.type("1")
     agent.wait_for(r"New session started")
     wait_until(agent, State.IDLE)
@@ -88,9 +86,8 @@ def test_with_its_hooks_every_conversation_is_certain(stage: Stage) -> None:
 
 def test_without_them_it_is_never_wrong_and_certain(stage: Stage) -> None:
     one, two = (stage.start("hermes", size=size) for size in ((100, 30), (80, 24)))
-    one.type("[[delay=3]] think")
-    wait_until(one, State.BUSY)
-    wait_until(one, State.IDLE)
+    with at_work(one):
+        pass
     two.ask("other words")
     is_right_or_uncertain(one, "think")
     is_right_or_uncertain(two, "other words")
@@ -98,8 +95,7 @@ def test_without_them_it_is_never_wrong_and_certain(stage: Stage) -> None:
     assert not two.identity()["certain"]
 
     one.type("[[tool=rm -rf /nowhere/at/all]] run it")
-    wait_until(one, State.ATTENTION)
-    one.keys("Enter")
+    allow(one)
     one.wait_for(r"STUB-DONE")
     wait_until(one, State.IDLE)
     one.type("[[error=400]] fail")
@@ -128,8 +124,7 @@ def test_its_terminal_interface_has_a_worker_that_tells(stage: Stage) -> None:
     wait_until(agent, State.IDLE)
     assert is_in(agent, conversation(stage, "first words")) == ("registry", True, True)
     agent.new_conversation()
-    agent.wait_for(r"Start a new session\?")
-    assert state_of(agent) is State.ATTENTION
+    wait_until(agent, State.ATTENTION, r"Start a new session\?")
     agent.keys("y")
     agent.wait_for(r"new session started")
     agent.ask("after new")

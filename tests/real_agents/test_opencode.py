@@ -13,8 +13,8 @@ from perdure.agents.opencode import OpenCode
 from perdure.model.identity import Identity
 from perdure.model.process import Command
 from perdure.model.screen import State
-from tests.real_agents.kit import PATIENCE, Agent, Stage
-from tests.real_agents.seeing import state_of, wait_until
+from tests.real_agents.kit import PATIENCE, Agent, Stage, once_written
+from tests.real_agents.seeing import allow, at_work, wait_until, wait_until_untold
 
 pytestmark = pytest.mark.real_agent
 READY = "Ask anything"
@@ -24,17 +24,21 @@ def conversation(stage: Stage, words: str) -> tuple[str, str]:
     """Return the id and the title of the conversation in which this was said, as the program has written it."""
     path = stage.path(".local/share/opencode/opencode.db")
     sql = "SELECT s.id, s.title FROM session s JOIN part p ON p.session_id = s.id WHERE p.data LIKE ?"
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-        ident, title = database.execute(sql, (f"%{words}%",)).fetchone()
-    return str(ident), str(title)
+
+    def look() -> tuple[str, str] | None:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            found: tuple[str, str] | None = database.execute(sql, (f"%{words}%",)).fetchone()
+        return found
+
+    return once_written(look, words)
 
 
 def is_in(agent: Agent, words: str) -> tuple[Any, ...]:
     """Return how it is known that the agent is where this was said."""
-    ident, title = conversation(agent.stage, words)
-    agent.wait_for(lambda shown: shown == f"OC | {title}", where="title")
+    # It is given another title once something was answered in it.
+    agent.wait_for(lambda shown: shown == f"OC | {conversation(agent.stage, words)[1]}", where="title")
     found = agent.identity()
-    assert found["conversation"] == ident, found
+    assert found["conversation"] == conversation(agent.stage, words)[0], found
     # What was known by a record at the last save is remembered until there is a newer one.
     evidence = "hook" if found["evidence"] == "remembered" else found["evidence"]
     return evidence, found["certain"], found["prompted"]
@@ -74,8 +78,7 @@ def test_with_its_plugin_every_conversation_is_certain(stage: Stage) -> None:
     assert is_in(one, "after new") == ("hook", True, True)
 
     one.type("/sessions")
-    one.wait_for(r"Sessions +esc")
-    assert state_of(one) is None
+    wait_until_untold(one, r"Sessions +esc")
     one.write(conversation(stage, "first words")[1])
     one.wait_until_still()
     one.keys("Enter")
@@ -86,9 +89,8 @@ def test_with_its_plugin_every_conversation_is_certain(stage: Stage) -> None:
 
 def test_without_it_the_title_tells_and_the_command_line_when_it_is_back(stage: Stage) -> None:
     one, two = start_two(stage)
-    one.type("[[delay=3]] think")
-    wait_until(one, State.BUSY)
-    wait_until(one, State.IDLE)
+    with at_work(one):
+        pass
     two.ask("other words")
     assert is_in(one, "think") == ("title", True, True)
     assert is_in(two, "other words") == ("title", True, True)
@@ -97,8 +99,7 @@ def test_without_it_the_title_tells_and_the_command_line_when_it_is_back(stage: 
     await_nowhere(two)
 
     one.type("[[tool=touch asked]] run it")
-    wait_until(one, State.ATTENTION)
-    one.keys("Enter")
+    allow(one)
     one.wait_for(r"STUB-DONE")
     wait_until(one, State.IDLE)
     one.type("[[error=400]] fail")

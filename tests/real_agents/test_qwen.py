@@ -10,8 +10,8 @@ import pytest
 
 from perdure.model.screen import State
 from tests.real_agents.kin import bring_back, is_in, show_every_state
-from tests.real_agents.kit import Stage
-from tests.real_agents.seeing import state_of, wait_until
+from tests.real_agents.kit import Stage, once_written
+from tests.real_agents.seeing import wait_until, wait_until_untold
 
 pytestmark = pytest.mark.real_agent
 GIVEN = "bbbbbbbb-1111-4222-8333-444444444444"
@@ -28,6 +28,11 @@ def conversations(stage: Stage) -> dict[str, str]:
     return found
 
 
+def conversation(stage: Stage, words: str) -> str:
+    """Return the one that began with these words, once it is written."""
+    return once_written(lambda: conversations(stage)[words], words)
+
+
 def test_with_hooks_it_is_certain_and_follows_every_change(stage: Stage) -> None:
     stage.configure("qwen")
     stage.perdure.ok("hooks", "install", "qwen")
@@ -40,7 +45,7 @@ def test_with_hooks_it_is_certain_and_follows_every_change(stage: Stage) -> None
     assert (row["task"], row["model"], row["branch"]) == ("more words", "qwen-stub", "trunk")
     two = stage.start("qwen", cwd=alpha, size=(80, 30))
     two.ask("words of two")
-    assert is_in(two, conversations(stage)["words of two"]) == ("hook", True, True)
+    assert is_in(two, conversation(stage, "words of two")) == ("hook", True, True)
     # A hook record from before the last save says no more than what was saved.
     assert is_in(one, GIVEN) == ("remembered", True, True)
 
@@ -48,7 +53,7 @@ def test_with_hooks_it_is_certain_and_follows_every_change(stage: Stage) -> None
     one.wait_for(lambda screen: "words of one" not in screen)
     one.wait_until_still()
     one.ask("after clearing")
-    cleared = conversations(stage)["after clearing"]
+    cleared = conversation(stage, "after clearing")
     assert is_in(one, cleared) == ("hook", True, True)
     one.type(f"/resume {GIVEN}")
     one.wait_for(r"more words")
@@ -69,8 +74,7 @@ def test_without_hooks_it_is_right_or_uncertain_and_its_screens_are_read(stage: 
     show_every_state(agent)
     assert is_in(agent, GIVEN) == ("argv", True, True)
     agent.type("/help")
-    agent.wait_for(r"custom-commands")
-    assert state_of(agent) is None
+    wait_until_untold(agent, r"custom-commands")
     agent.keys("Escape")
     agent.wait_for(r"Type your message")
     agent.quit()
@@ -85,4 +89,4 @@ def test_without_hooks_it_is_right_or_uncertain_and_its_screens_are_read(stage: 
     assert not back.identity()["certain"]
     back.ask("in a new one")
     found = back.identity()
-    assert found["conversation"] == conversations(stage)["in a new one"] or not found["certain"], found
+    assert found["conversation"] == conversation(stage, "in a new one") or not found["certain"], found
