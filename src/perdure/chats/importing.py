@@ -13,7 +13,7 @@ from perdure import errors
 from perdure.chats import titles
 from perdure.chats.key import is_safe_id, is_safe_key, is_shared
 from perdure.chats.naming import next_free
-from perdure.chats.saying import checked
+from perdure.chats.saying import MOST, checked
 from perdure.chats.service import Chats
 from perdure.chats.source import platform_from, source_from
 from perdure.model.chat import LOCAL, Chat, Source, Tokens, Turn
@@ -62,7 +62,10 @@ def import_chats(chats: Chats, incoming: Iterable[Incoming | Mishap], *, dry_run
             mishaps.append(each)
             continue
         try:
-            coming.append((_chat_of(each, chats), each))
+            chat = _chat_of(each, chats)
+            possible = _possible(chat)
+            mishaps += (Mishap(where=each.where, what=what) for what in _left_out(chat, possible))
+            coming.append((possible, each))
         except errors.UsageError as error:
             mishaps.append(Mishap(where=each.where, what=error.message.rstrip(".")))
     arrived = []
@@ -228,6 +231,25 @@ def _chat_of(incoming: Incoming, chats: Chats) -> Chat:
         extra=incoming.extra,
     )
     return chat if chat.is_open and is_placed else come_in_closed(chat)
+
+
+def _possible(chat: Chat) -> Chat:
+    """A chat without what cannot be about any: that it comes after itself, or has used up less than nothing."""
+    follows, kinship = (None, None) if chat.follows == chat.id else (chat.follows, chat.kinship)
+    by_model = {model: _countable(tokens) for model, tokens in chat.by_model.items()}
+    return replace(chat, follows=follows, kinship=kinship, tokens=_countable(chat.tokens), by_model=by_model)
+
+
+def _countable(tokens: Tokens) -> Tokens:
+    input, output = (each if 0 <= each <= MOST else 0 for each in (tokens.input, tokens.output))
+    return Tokens(input=input, output=output)
+
+
+def _left_out(told: Chat, possible: Chat) -> Iterator[str]:
+    if told.follows != possible.follows:
+        yield f"chat {told.id} is said to come after itself: it came in without that"
+    if (told.tokens, told.by_model) != (possible.tokens, possible.by_model):
+        yield f"what chat {told.id} is said to have used of tokens cannot be: it came in without that"
 
 
 def _source_of(origin: Mapping[str, object]) -> Source:

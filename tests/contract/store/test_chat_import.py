@@ -258,6 +258,31 @@ def test_what_goes_wrong_costs_only_itself(chats: Chats, store: Store) -> None:
     assert said(store, "s3") == ["a"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"follows": "s1", "kinship": Kinship.CONTINUATION}, "itself"),
+        ({"tokens": Tokens(input=-5, output=7)}, "tokens"),
+        ({"by_model": {"m": Tokens(input=1, output=1 << 63)}}, "tokens"),
+    ],
+)
+@pytest.mark.parametrize("is_ours", [False, True])
+def test_what_cannot_be_about_a_chat_is_left_out_and_told_and_the_chat_comes_in(
+    chats: Chats, store: Store, changes: dict[str, Any], word: str, is_ours: bool
+) -> None:
+    own = {"own": replace(a_chat("s1", turns=1), **changes)} if is_ours else changes
+    taken = import_chats(chats, [coming("s1", "a", **own)])
+    assert results(taken) == {"s1": Arrival.NEW}
+    (mishap,) = taken.mishaps
+    assert word in mishap.what
+    found = store.chats.get_chat("s1")
+    assert (found.follows, found.kinship) == (None, None)
+    assert found.tokens == Tokens(output=changes.get("tokens", Tokens()).output)
+    assert found.by_model in ({}, {"m": Tokens(input=1)})
+    assert said(store, "s1") == ["a"]
+    assert [turn.content for each in chats.history(found.source, "s1") for turn in each.turns] == ["a"]
+
+
 def test_a_directory_that_grows_is_followed(chats: Chats, store: Store, tmp_path: Path) -> None:
     entry = {
         "session_id": "s1",
