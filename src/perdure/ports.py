@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
@@ -17,7 +17,7 @@ from perdure.model.process import Command, Process
 from perdure.model.run import Run
 from perdure.model.screen import Screen, ScreenReading
 from perdure.model.server import Server
-from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot, SnapshotSummary
+from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot, SnapshotSummary, Whereabouts
 
 #: Reads rows of somebody else's SQLite file without ever writing to it; None when that cannot be done.
 ForeignQuery = Callable[[str, str, Sequence[object]], "Sequence[tuple[object, ...]] | None"]
@@ -252,6 +252,9 @@ class SnapshotStore(Protocol):
 
     def get_snapshot(self, id: str) -> Snapshot:
         """Return a snapshot by its id or an unambiguous beginning of it."""
+
+    def whereabouts(self, ids: Iterable[str]) -> Iterator[Whereabouts]:
+        """Yield who was where in those of these snapshots that can be read, each when it is asked for."""
 
     def list_snapshots(
         self, *, server: Server | None = None, before: datetime | None = None, limit: int | None = None

@@ -183,9 +183,9 @@ def test_a_server_that_was_told_to_end_is_not_brought_back_and_it_is_said_how(
     with watching(perdure) as watcher:
         begun = begin(simulants, tmux, "work")
         watcher.wait_for(lambda: set(begun.values()) <= _saved(perdure), "the conversation to be saved")
-        before = perdure.ok("show", "--json", "latest").json["snapshot"]["id"]
         tmux.run("kill-server")
         died = watcher.await_event(EventKind.SERVER_DIED).event
+        before = died.data["snapshot"]
         simulants.end_all()
         shell(tmux, "mine")
         watcher.wait_for(lambda: not _saved(perdure), "the new server to be saved")
@@ -262,5 +262,8 @@ def _note_good_end(tmux: TmuxServer) -> None:
 
 
 def _saved(perdure: Perdure) -> set[str]:
-    panes = perdure.ok("show", "--json", "latest").json["snapshot"]["topology"]["panes"]
+    ran = perdure("show", "--json", "latest")
+    if ran.code == 3:
+        return set()  # nothing is saved yet
+    panes = ran.json["snapshot"]["topology"]["panes"]
     return {pane["identity"]["conversation"] for pane in panes if pane["identity"]}

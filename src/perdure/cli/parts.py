@@ -29,7 +29,7 @@ from perdure.host.users import user_by_uid
 from perdure.model.event import EventKind
 from perdure.model.plan import Restore
 from perdure.model.server import Server
-from perdure.model.snapshot import Snapshot
+from perdure.model.snapshot import Snapshot, whereabouts_of
 from perdure.model.user import User
 from perdure.ports import EventLog
 from perdure.restore.choose import abandoned, choose, saved_users, servers_of, unfinished
@@ -38,7 +38,7 @@ from perdure.restore.merge import merged
 from perdure.restore.plan import Policy
 from perdure.restore.shown import LeftOut, Trouble
 from perdure.snapshots.ask import ask
-from perdure.snapshots.former import former_in, readable
+from perdure.snapshots.former import Past, readable
 from perdure.snapshots.look import Looked
 from perdure.tmux.sockets import canonical, owner_of
 
@@ -197,11 +197,13 @@ def _ended_before(setup: Setup, server: Server, parts: Sequence[Part], at: datet
     store = setup.readable
     known = [part.snapshot for part in parts]
 
-    gone = former_in(store, store.list_snapshots(server=server), at)
+    past = Past(store)
+    gone = past.former(store.list_snapshots(server=server), at)
     restores = store.list_restores() if gone else ()
     for each in gone:
         for last in readable(store, [each.last.id]):
-            found = lost(last, chain(known, readable(store, (later.id for later in each.since))), restores)
+            since = chain(map(whereabouts_of, known), past.of(later.id for later in each.since))
+            found = lost(last, since, restores)
             if found is None:
                 continue
             policy = msgspec.structs.replace(parts[0].policy, panes=found.panes, sessions=found.sessions)

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from perdure.model.server import Server
+from perdure.model.server import Server, ServerProcess
 from perdure.model.topology import Details, Topology
 
 
@@ -53,6 +53,32 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     last_seen_at: datetime
     topology: Topology
     details: Details
+
+
+class Whereabouts(Struct, frozen=True, kw_only=True):
+    """Who was where in a snapshot, and nothing else: of this, hundreds are read in the time of a few whole ones."""
+
+    id: str
+    last_seen_at: datetime
+    process: ServerProcess
+    #: Agents, each with a conversation.
+    conversations: frozenset[tuple[str, str]]
+    #: Names of sessions, each with the index of a window.
+    places: frozenset[tuple[str, int]]
+
+
+def whereabouts_of(snapshot: Snapshot) -> Whereabouts:
+    """Return who was where in a snapshot."""
+    topology = snapshot.topology
+    names = {session.id: session.name for session in topology.sessions}
+    lodgers = (pane.identity for pane in topology.panes if pane.identity is not None)
+    return Whereabouts(
+        id=snapshot.id,
+        last_seen_at=snapshot.last_seen_at,
+        process=topology.process,
+        conversations=frozenset((each.agent, each.conversation) for each in lodgers if each.conversation is not None),
+        places=frozenset((names[link.session], link.index) for link in topology.links),
+    )
 
 
 class SnapshotSummary(Struct, frozen=True, kw_only=True):

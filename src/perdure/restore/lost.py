@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from perdure.model.event import EventKind, StoredEvent
 from perdure.model.plan import Restore, Result
-from perdure.model.snapshot import Snapshot
+from perdure.model.snapshot import Snapshot, Whereabouts
 from perdure.model.topology import Pane, Topology
 from perdure.restore.living import conversation_of
 
@@ -27,19 +27,19 @@ class Lost(Struct, frozen=True, kw_only=True):
     sessions: frozenset[str]
 
 
-def lost(snapshot: Snapshot, since: Iterable[Snapshot], restores: Sequence[Restore]) -> Lost | None:
+def lost(snapshot: Snapshot, since: Iterable[Whereabouts], restores: Sequence[Restore]) -> Lost | None:
     """Return what was in a server when it was last saved and is in none of the snapshots since; None when nothing is.
 
     An agent is known by its conversation: one that was anywhere since has come back, and whoever ended it then did so on
     purpose. Whatever else there was is known by the place of its window. What `restores` brought back counts once the
-    server they did that on was saved again. `since` is read no further than it has to be, oldest first.
+    server they did that on was saved again. `since` is read no further than it has to be.
     """
     topology = snapshot.topology
     said = {key for pane in topology.panes if (key := _said(pane)) is not None}
     places = set(_places(topology))
     for each in since:
-        said -= {key for pane in each.topology.panes if (key := _said(pane)) is not None}
-        places -= set(_places(each.topology))
+        said -= each.conversations
+        places -= each.places
         for restore in restores:
             if restore.server.key == snapshot.server.key and _tells_of(each, restore, snapshot):
                 said -= {key for key, _ in _back(restore)}
@@ -92,9 +92,9 @@ def ended_in_good_order(snapshot: Snapshot, deaths: Iterable[StoredEvent]) -> bo
     )
 
 
-def _tells_of(later: Snapshot, restore: Restore, snapshot: Snapshot) -> bool:
+def _tells_of(later: Whereabouts, restore: Restore, snapshot: Snapshot) -> bool:
     """Whether a snapshot tells what has become of what a restore brought back after another."""
-    if restore.process != later.topology.process or restore.began_at < snapshot.last_seen_at:
+    if restore.process != later.process or restore.began_at < snapshot.last_seen_at:
         return False
     return later.last_seen_at > (restore.ended_at or restore.began_at)
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from perdure.errors import SnapshotDamaged, SnapshotNotFound
 from perdure.model.server import ServerProcess
-from perdure.model.snapshot import CAPTURED, Snapshot, SnapshotSummary
+from perdure.model.snapshot import CAPTURED, Snapshot, SnapshotSummary, Whereabouts
 from perdure.ports import SnapshotStore
 
 #: After this long, what another server has made of it is how people work now.
@@ -30,13 +30,30 @@ class Former(Struct, frozen=True, kw_only=True):
     since: tuple[SnapshotSummary, ...]
 
 
+class Past:
+    """Who was where in the snapshots of a store: each is read when it is asked for, and once."""
+
+    def __init__(self, store: SnapshotStore) -> None:
+        self._store = store
+        self._known: dict[str, Whereabouts] = {}
+
+    def of(self, ids: Iterable[str]) -> Iterator[Whereabouts]:
+        """Yield those of these that can be read, what is known already first."""
+        ids = list(ids)
+        unknown = [id for id in ids if id not in self._known]
+        yield from [self._known[id] for id in ids if id in self._known]
+        for each in self._store.whereabouts(unknown):
+            self._known[each.id] = each
+            yield each
+
+    def former(self, lineage: Sequence[SnapshotSummary], now: datetime) -> list[Former]:
+        """Return the same as `former`, of a server whose snapshots the store lists so."""
+        return former(lineage, lambda id: next((each.process for each in self.of([id])), None), now)
+
+
 def former_in(store: SnapshotStore, lineage: Sequence[SnapshotSummary], now: datetime) -> list[Former]:
     """Return the same as `former`, of a server whose snapshots the store lists so."""
-
-    def process_of(id: str) -> ServerProcess | None:
-        return next((each.topology.process for each in readable(store, [id])), None)
-
-    return former(lineage, process_of, now)
+    return Past(store).former(lineage, now)
 
 
 def readable(store: SnapshotStore, ids: Iterable[str]) -> Iterator[Snapshot]:

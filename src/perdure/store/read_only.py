@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,7 +12,16 @@ from perdure.model.event import Event, StoredEvent
 from perdure.model.plan import Outcome, Restore
 from perdure.model.run import Run
 from perdure.model.server import Server
-from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot, SnapshotSummary
+from perdure.model.snapshot import (
+    CAPTURED,
+    Capture,
+    Problem,
+    Saved,
+    Snapshot,
+    SnapshotSummary,
+    Whereabouts,
+    whereabouts_of,
+)
 from perdure.store import connect, migrations
 from perdure.store.driver import Driver
 from perdure.store.manifest import Manifest, read_manifests
@@ -107,6 +116,14 @@ class ReadOnlyStore(Store):
     def get_snapshot(self, id: str) -> Snapshot:
         found = super().get_snapshot(id)
         return self._ahead().get(found.id, found)
+
+    def whereabouts(self, ids: Iterable[str]) -> Iterator[Whereabouts]:
+        ahead = self._ahead()
+        for id in ids:
+            if id in ahead:
+                yield whereabouts_of(ahead[id])
+            else:
+                yield from super().whereabouts([id])
 
     def list_snapshots(
         self, *, server: Server | None = None, before: datetime | None = None, limit: int | None = None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from perdure.model.server import Server
-from perdure.model.snapshot import Snapshot
+from perdure.model.snapshot import Snapshot, Whereabouts
 from perdure.store.driver import Driver, Row, with_list
 from perdure.store.queries import queries
-from perdure.store.rows import Coming, Standing, packed, snapshot_from, unpacked
+from perdure.store.rows import Coming, Standing, packed, snapshot_from, unpacked, whereabouts_from
 
 #: How many digests go into one query.
 _BATCH = 500
@@ -77,6 +77,11 @@ class Records:
         """Return a snapshot by its whole id. Raises `SnapshotDamaged`."""
         row = self.row(id)
         return None if row is None else snapshot_from(row)
+
+    def whereabouts(self, id: str) -> Whereabouts | None:
+        """Return who was where in a snapshot, by its whole id. Raises `SnapshotDamaged`."""
+        rows = self.driver.fetch(self._sql["get_whereabouts"], id=id)
+        return whereabouts_from(rows[0]) if rows else None
 
     def ids_beginning(self, prefix: str) -> list[str]:
         """Return up to two ids that begin with these hexadecimal digits."""

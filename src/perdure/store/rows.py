@@ -13,8 +13,8 @@ from msgspec import Struct
 from perdure import errors
 from perdure.model.decoding import decoder_of
 from perdure.model.digest import digest_of
-from perdure.model.server import Server
-from perdure.model.snapshot import Capture, Snapshot, SnapshotSummary
+from perdure.model.server import Server, ServerProcess
+from perdure.model.snapshot import Capture, Snapshot, SnapshotSummary, Whereabouts
 from perdure.model.topology import Details, Topology
 from perdure.store.driver import Row
 
@@ -178,6 +178,55 @@ def snapshot_from(row: Row) -> Snapshot:
         )
     except UNREADABLE as error:
         raise damaged(summary.id) from error
+
+
+class _Lodger(Struct, frozen=True):
+    agent: str
+    conversation: str | None = None
+
+
+class _Room(Struct, frozen=True):
+    identity: _Lodger | None = None
+
+
+class _Named(Struct, frozen=True):
+    id: str
+    name: str
+
+
+class _Place(Struct, frozen=True):
+    session: str
+    index: int
+
+
+class _Outline(Struct, frozen=True):
+    """As much of a topology as tells who was where: the rest is passed over, and not made anything of."""
+
+    process: ServerProcess
+    sessions: tuple[_Named, ...]
+    links: tuple[_Place, ...]
+    panes: tuple[_Room, ...]
+
+
+def whereabouts_from(row: Row) -> Whereabouts:
+    """Return who was where in a snapshot, checked against its digest. Raises `SnapshotDamaged`."""
+    id, last_seen_at, content, body = row
+    try:
+        raw = zlib.decompress(body)
+        if content_of(raw) != content:
+            raise ValueError("the digest does not match")
+        outline = decoder_of(_Outline).decode(raw)
+        names = {each.id: each.name for each in outline.sessions}
+        lodgers = (each.identity for each in outline.panes if each.identity is not None)
+        return Whereabouts(
+            id=id,
+            last_seen_at=moment_of(last_seen_at),
+            process=outline.process,
+            conversations=frozenset((one.agent, one.conversation) for one in lodgers if one.conversation is not None),
+            places=frozenset((names[each.session], each.index) for each in outline.links),
+        )
+    except (*UNREADABLE, LookupError) as error:
+        raise damaged(id) from error
 
 
 def damaged(id: str) -> errors.SnapshotDamaged:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 from perdure import errors
 from perdure.model.event import EventKind, StoredEvent
 from perdure.model.server import Server
-from perdure.model.snapshot import CAPTURED, Capture, Problem, Saved, Snapshot, SnapshotSummary
+from perdure.model.snapshot import (
+    CAPTURED,
+    Capture,
+    Problem,
+    Saved,
+    Snapshot,
+    SnapshotSummary,
+    Whereabouts,
+    whereabouts_of,
+)
 from perdure.store.driver import Driver
 from perdure.store.inherit import known_scrollback, with_scrollback
 from perdure.store.journal import Journal
@@ -81,6 +90,11 @@ class Store(Journal, Runs, LeaseBook):
         if snapshot is None:
             raise errors.SnapshotNotFound(f"There is no snapshot {id}.")
         return snapshot
+
+    def whereabouts(self, ids: Iterable[str]) -> Iterator[Whereabouts]:
+        for id in ids:
+            with suppress(errors.SnapshotNotFound, errors.SnapshotDamaged):
+                yield self.records.whereabouts(id) or whereabouts_of(self.get_snapshot(id))
 
     def list_snapshots(
         self, *, server: Server | None = None, before: datetime | None = None, limit: int | None = None

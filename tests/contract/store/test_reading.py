@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from perdure import errors
+from perdure.model.snapshot import whereabouts_of
 from perdure.store.store import Store
-from tests.builders import a_capture, a_server, a_text, at
+from tests.builders import a_capture, a_pane, a_server, a_text, an_identity, at
 
 
 def save(store: Store, name: str, seconds: float, server: str = "default") -> str:
@@ -32,6 +33,26 @@ def test_an_ambiguous_beginning_is_refused(store: Store) -> None:
     first = next(a[0] for index, a in enumerate(ids) for b in ids[:index] if a[0] == b[0])
     with pytest.raises(errors.AmbiguousSnapshot):
         store.get_snapshot(first)
+
+
+def test_who_was_where_is_told_as_the_whole_snapshot_tells_it(store: Store) -> None:
+    panes = [
+        a_pane(0, identity=an_identity(conversation="c1")),
+        a_pane(1, index=1),
+        a_pane(2, index=2, identity=an_identity(conversation=None)),
+    ]
+    first = store.save_snapshot(a_capture(panes, session="naïve \\xff", seconds=0), {}).id
+    second = save(store, "b", 1)
+    found = list(store.whereabouts([second, "0" * 16, first]))
+    assert found == [whereabouts_of(store.get_snapshot(id)) for id in (second, first)]
+    assert {conversation for _, conversation in found[1].conversations} == {"c1"}
+    assert {index for _, index in found[1].places} == {link.index for link in a_capture(panes).topology.links}
+
+
+def test_of_what_is_damaged_it_is_not_told(store: Store) -> None:
+    ids = [save(store, name, number) for number, name in enumerate("ab")]
+    store.driver.execute("UPDATE snapshots SET content = 'another' WHERE id = :id", id=ids[0])
+    assert [each.id for each in store.whereabouts(ids)] == ids[1:]
 
 
 def test_history_is_newest_first_and_can_be_cut(store: Store) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from msgspec import structs
 
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.plan import Action, Outcome, Restore, Result, Step
 from perdure.model.server import ServerProcess
-from perdure.model.snapshot import Snapshot
+from perdure.model.snapshot import Snapshot, whereabouts_of
 from perdure.model.topology import Link, Session, Topology, Window
-from perdure.restore.lost import Lost, beside, ended_in_good_order, lost
+from perdure.restore import lost as losing
+from perdure.restore.lost import Lost, beside, ended_in_good_order
 from tests.builders import a_pane, a_server, a_snapshot, an_identity, at, some_details
 
 FORMER, PRESENT = 1, 2
@@ -43,6 +46,10 @@ def saved(server: int, seconds: float, *panes: tuple[str, int, str | None]) -> S
     )
 
 
+def lost(before: Snapshot, since: Iterable[Snapshot], restores: Sequence[Restore]) -> Lost | None:
+    return losing.lost(before, map(whereabouts_of, since), restores)
+
+
 def panes_of(found: Lost | None) -> set[str]:
     return set(found.panes) if found is not None else set()
 
@@ -58,11 +65,11 @@ def test_an_agent_is_known_by_its_conversation_and_a_shell_by_its_place() -> Non
 def test_nothing_more_is_read_than_has_to_be() -> None:
     before = saved(FORMER, 10, ("W", 0, "x"))
 
-    def since() -> object:
+    def since() -> Iterator[Snapshot]:
         yield saved(PRESENT, 20, ("W", 0, "x"))
         raise AssertionError
 
-    assert lost(before, since(), ()) is None  # type: ignore[arg-type]
+    assert lost(before, since(), ()) is None
 
 
 def a_restore(result: Result, *, server: int = PRESENT, began: float = 15, ended: float | None = 18) -> Restore:

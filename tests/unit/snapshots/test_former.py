@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.model.server import ServerProcess
-from perdure.snapshots.former import former
+from perdure.model.snapshot import Whereabouts
+from perdure.ports import SnapshotStore
+from perdure.snapshots.former import Past, former
 from tests.builders import NOON, at
 from tests.unit.snapshots.test_retention import a_summary
 
@@ -46,6 +50,35 @@ def test_what_cannot_be_read_is_passed_over() -> None:
 def test_after_two_days_it_is_how_people_work_now() -> None:
     assert found([1, 1], age=47.9) == [("0", ("1",))]
     assert found([1, 1], age=48.1) == []
+
+
+def test_each_snapshot_is_read_once_and_none_whole() -> None:
+    """However many there are: a restore waits for it."""
+    lineage = [a_summary(str(number), 1 + number / 60) for number in range(1000)]
+    read: list[str] = []
+
+    class Kept:
+        def whereabouts(self, ids: Iterable[str]) -> Iterator[Whereabouts]:
+            for id in ids:
+                read.append(id)
+                yield Whereabouts(
+                    id=id,
+                    last_seen_at=NOON,
+                    process=a_process(int(id) // 400),
+                    conversations=frozenset(),
+                    places=frozenset(),
+                )
+
+    past = Past(cast(SnapshotStore, Kept()))
+    gone = past.former(lineage, NOON)
+    assert [(each.last.id, len(each.since)) for each in gone] == [("400", 400), ("800", 800)]
+    assert len(read) < 40
+    # What comes of it is read as far as somebody asks for it.
+    first = next(past.of(["1", "2", "3"]))
+    assert first.id == "1"
+    for each in gone:
+        assert len(list(past.of(one.id for one in each.since))) == len(each.since)
+    assert len(read) == len(set(read))
 
 
 def test_imports_never_count() -> None:

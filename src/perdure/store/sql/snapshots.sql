@@ -40,6 +40,10 @@ SELECT
     content, parent, details, body
 FROM snapshots WHERE id = :id
 
+-- name: get_whereabouts
+-- What tells who was where in one snapshot.
+SELECT id, last_seen_at, content, body FROM snapshots WHERE id = :id
+
 -- name: ids_from
 -- The first two ids in a range: enough to tell one from several.
 SELECT id FROM snapshots WHERE id >= :low AND id < :high ORDER BY id LIMIT 2
