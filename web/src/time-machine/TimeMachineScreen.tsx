@@ -113,12 +113,12 @@ function SnapshotRow({ snapshot, change, isChosen }: { snapshot: SnapshotLine; c
     <li>
       <a href={addressOf("time-machine", snapshot.id)} data-row aria-current={isChosen ? "true" : undefined}>
         <span class="row">
-          <strong class="number grow">{clock(at, at, true)}</strong>
+          <strong class="number">{clock(at, at, true)}</strong>
+          <span class="soft cut grow">{change}</span>
           <span class="soft number">{lasting(at, now.value)} ago</span>
         </span>
         <span class="soft cut">
-          {counted(snapshot.agents, "agent")}, {counted(snapshot.panes, "pane")}
-          {change !== undefined && ` (${change})`} · <Said text={snapshot.socket.split("/").at(-1) ?? ""} />
+          {counted(snapshot.agents, "agent")}, {counted(snapshot.panes, "pane")} · <Said text={snapshot.socket.split("/").at(-1) ?? ""} />
           {snapshot.origin !== "capture" && ` · from ${snapshot.origin}`}
         </span>
       </a>
