@@ -25,7 +25,8 @@ def checked(turns: Sequence[Turn]) -> Sequence[Turn]:
         role: object = turn.role
         if not isinstance(role, str):
             raise _wrong("role", "a text", role)
-        in_a_zone(turn.at, "The time of a turn")
+        if type(turn.at) is not datetime or turn.at.tzinfo is not UTC:
+            in_a_zone(turn.at, "The time of a turn")
         if (
             turn.tokens is None
             and turn.model is turn.tool_name is turn.tool_call_id is None

@@ -17,13 +17,17 @@ _BYTES = 4 << 20
 class Append:
     """Some turns on their way into a chat, and what became of them."""
 
-    __slots__ = ("_waking", "at", "chat", "error", "expect", "is_done", "position", "turns")
+    __slots__ = ("_waking", "at", "chat", "error", "expect", "is_done", "known", "position", "turns")
 
-    def __init__(self, chat: str, turns: Sequence[Ready], expect: int | None, at: datetime) -> None:
+    def __init__(
+        self, chat: str, turns: Sequence[Ready], expect: int | None, at: datetime, known: tuple[int, int] | None = None
+    ) -> None:
         self.chat = chat
         self.turns = turns
         self.expect = expect
         self.at = at
+        #: Of another process's: the number of the chat, and where that process believes it goes on.
+        self.known = known
         #: The position of the last of them, once they are written.
         self.position = 0
         self.error: BaseException | None = None
@@ -116,11 +120,10 @@ class Appends:
             self._write(batch)
         finally:
             self._usual = len(batch)
-            for each in batch:
-                each.is_done = True
             with self._guard:
                 self._pass_on()
             for each in batch:
+                each.is_done = True
                 # The leader's own is released too, which nobody waits for any more.
                 each.wake()
 

@@ -13,12 +13,14 @@ the second, which it takes when no order of somebody before it is left there, it
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import mmap
 import os
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from struct import Struct as Layout
@@ -50,7 +52,7 @@ _LOCK = Layout("hhqqi")
 #: And this: seconds, and millionths of one.
 _MOMENT = Layout("ll")
 _NOBODY = bytes(_ORDER.size)
-_NOTHING = (b"", bytes(_ANSWERS))
+_NOTHING = bytes(_ANSWERS)
 _TICKETS = (1 << 62) - 1
 #: Goes into every sum: whoever writes orders in another form has another, and is not understood.
 _FORM = 1
@@ -77,7 +79,14 @@ class _Line(msgspec.Struct, array_like=True):
     expect: int | None
     at: datetime
     turns: list[Ready]
+    #: The number of its chat, and where whoever wants it written believes the chat goes on; 0 for who does not know.
+    number: int = 0
+    first: int = 0
 
+
+#: Of chats their numbers, and where they go on.
+Known = Mapping[str, tuple[int, int]]
+_UNKNOWN: Known = {}
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(list[_Line])
@@ -87,6 +96,7 @@ class Desk:
     """The desk of one database in this process; `desk_at` has the one that belongs to a door. Raises OSError."""
 
     _file = -1
+    _seen: mmap.mmap | None = None
     _socket: socket.socket | None = None
 
     def __init__(self, path: str) -> None:
@@ -94,6 +104,8 @@ class Desk:
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._sender.setblocking(False)
+        #: Orders and answers, without what is ordered: everybody looks there all the time.
+        self._seen = _laid_open(self._file)
         self._place: int | None = None
         self._name = os.urandom(16)
         self._ticket = int.from_bytes(os.urandom(8), "big") & _TICKETS
@@ -106,6 +118,10 @@ class Desk:
         file, self._file = self._file, -1
         with suppress(OSError):
             os.close(file)
+        if self._seen is not None:
+            # It has the file open as well, and the locks would stay with that.
+            self._seen.close()
+            self._seen = None
         self._sender.close()
         if self._socket is not None:
             self._socket.close()
@@ -119,12 +135,18 @@ class Desk:
         """This process's place; None as long as it has none."""
         return self._place
 
-    def put(self, appends: Sequence[Append]) -> int | None:
-        """Let whoever writes write these, too; return the ticket, None when they have to be written here."""
+    def put(self, appends: Sequence[Append], known: Known = _UNKNOWN) -> int | None:
+        """Let whoever writes write these, too; return the ticket, None when they have to be written here.
+
+        `known` says of chats their numbers and where they go on, as far as is known here, and need not be right.
+        """
         if len(appends) > _MOST or self._is_deaf():
             return None
         try:
-            body = _ENCODER.encode([_Line(each.chat, each.expect, each.at, list(each.turns)) for each in appends])
+            lines = [
+                _Line(each.chat, each.expect, each.at, list(each.turns), *known.get(each.chat, ())) for each in appends
+            ]
+            body = _ENCODER.encode(lines)
             if len(body) > _ROOM or not self._has_place():
                 return None
             assert self._place is not None
@@ -166,10 +188,8 @@ class Desk:
     def answer_to(self, ticket: int) -> list[int] | None:
         """Return the positions of what was put here, None as long as nobody says that it was written."""
         assert self._place is not None
-        try:
-            raw = os.pread(self._file, _ANSWER.size, _ANSWERS + self._place * _ANSWER_STEP)
-        except OSError:
-            return None
+        start = _ANSWERS + self._place * _ANSWER_STEP
+        raw = b"" if self._seen is None else self._seen[start : start + _ANSWER.size]
         if not _is_whole(raw, _ANSWER):
             return None
         found, *positions, _ = _ANSWER.unpack(raw)
@@ -189,17 +209,11 @@ class Desk:
 
     def is_empty(self) -> bool:
         """Return whether nothing lies there, answered or not."""
-        try:
-            return os.pread(self._file, _ANSWERS, 0) in _NOTHING
-        except OSError:
-            return True
+        return self._seen is None or self._seen[:_ANSWERS] == _NOTHING
 
     def count(self) -> int:
         """Return how many wait, as far as can be seen at a glance."""
-        try:
-            return len(self._unanswered()[1])
-        except OSError:
-            return 0
+        return len(self._unanswered()[1])
 
     def answer(self, order: Order) -> None:
         """Say that an order was written, once it is on disk. Whoever cannot be told looks in the database."""
@@ -221,8 +235,6 @@ class Desk:
 
     def wake_next(self) -> None:
         """Wake one who waits and whom nobody has answered: it is its turn."""
-        if self.is_empty():
-            return
         with suppress(OSError):
             for place, _, _, _, name in self._waiting():
                 if place != self._place and self.wake(name):
@@ -240,8 +252,9 @@ class Desk:
 
     def _unanswered(self) -> tuple[bytes, list[int]]:
         """What lies there, and in which places something does that has no answer."""
-        heads = os.pread(self._file, _ANSWERS, 0)
-        answers = os.pread(self._file, _PLACES * _ANSWER_STEP, _ANSWERS)
+        if self._seen is None:
+            return b"", []
+        heads, answers = self._seen[:_ANSWERS], self._seen[_ANSWERS:]
         pairs = enumerate(zip(_tickets(heads, _ORDER_STEP), _tickets(answers, _ANSWER_STEP), strict=False))
         return heads, [place for place, (ticket, answered) in pairs if ticket and ticket != answered]
 
@@ -282,9 +295,11 @@ class Desk:
 class Handing:
     """Some appends of this process that wait at a door: handed to whoever is inside."""
 
-    def __init__(self, desk: Desk, appends: Sequence[Append]) -> None:
+    def __init__(self, desk: Desk, appends: Sequence[Append], known: dict[str, tuple[int, int]]) -> None:
         self._desk = desk
         self._appends = appends
+        #: Where chats go on, as far as is known here.
+        self._known = known
         #: None for what does not lie on the desk.
         self.ticket: int | None = None
         #: Where somebody else has written them, once that is known; 0 for one that was not written.
@@ -294,7 +309,7 @@ class Handing:
 
     def wait(self, is_our_turn: Callable[[], bool], patience: float) -> bool:
         """Wait until they are written, or until it is our turn; False when there is nobody to hand them to."""
-        self.ticket = self._desk.put(self._appends)
+        self.ticket = self._desk.put(self._appends, self._known)
         if self.ticket is None:
             return False
         try:
@@ -325,6 +340,9 @@ class Handing:
             return []
         for append, position in zip(self._appends, self.positions, strict=False):
             append.position = position
+            known = self._known.get(append.chat)
+            if known is not None and position >= known[1]:
+                self._known[append.chat] = known[0], position + 1
         return [append for append in self._appends if not append.position]
 
     def settle(self, driver: Driver) -> None:
@@ -375,7 +393,7 @@ def desk_at(door: Door) -> Desk | None:
             door.has_no_desk = sys.platform != "linux" or not hasattr(fcntl, "F_OFD_SETLK")
             try:
                 door.desk = None if door.has_no_desk else Desk(f"{door.path}-desk")
-            except (errors.StoreUnusable, OSError):
+            except (errors.StoreUnusable, OSError, ValueError):
                 door.has_no_desk = True
         return door.desk
 
@@ -389,14 +407,16 @@ def _positions(text: str) -> list[int]:
 
 
 def _appends(body: bytes) -> list[Append]:
-    return [Append(line.chat, line.turns, line.expect, line.at) for line in _DECODER.decode(body)]
+    return [
+        Append(line.chat, line.turns, line.expect, line.at, (line.number, line.first) if line.number else None)
+        for line in _DECODER.decode(body)
+    ]
 
 
 def _tickets(raw: bytes, step: int) -> list[int]:
     """The tickets that orders or answers begin with, those that are not there as 0."""
-    whole = raw[: len(raw) // 8 * 8]
-    found: list[int] = memoryview(whole).cast("Q")[:: step // 8].tolist()
-    return found + [0] * (_PLACES - len(found))
+    found: list[int] = memoryview(raw).cast("Q")[:: step // 8].tolist()
+    return found
 
 
 def _with_sum(raw: bytes) -> bytes:
@@ -405,7 +425,16 @@ def _with_sum(raw: bytes) -> bytes:
 
 
 def _is_whole(raw: bytes, layout: Layout) -> bool:
-    return len(raw) == layout.size and _with_sum(raw) == raw
+    return len(raw) == layout.size and crc32(raw[:-4], _FORM) == int.from_bytes(raw[-4:], "little")
+
+
+def _laid_open(file: int) -> mmap.mmap:
+    """The first part of the file, to look at without asking the system. Raises OSError."""
+    size = os.fstat(file).st_size
+    # Written, and not only made longer: where the disk is full by then, whoever looks there would be ended.
+    if size < _BODIES and os.pwrite(file, bytes(_BODIES - size), size) < _BODIES - size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return mmap.mmap(file, _BODIES, prot=mmap.PROT_READ)
 
 
 def _address(name: bytes) -> str:

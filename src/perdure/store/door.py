@@ -8,11 +8,11 @@ still SQLite that lets one in at a time. So whoever waits too long here, or find
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
 from queue import SimpleQueue
 from threading import get_ident
 from typing import TYPE_CHECKING
@@ -23,6 +23,8 @@ from perdure.store.files import private_file
 
 if TYPE_CHECKING:
     from perdure.store.desk import Desk, Handing
+
+_AT_ONCE = LOCK_EX | LOCK_NB
 
 
 class Door:
@@ -85,13 +87,15 @@ class Door:
         """Let somebody else in."""
         assert self._file is not None
         self._inside = None
-        is_served = handing is not None and handing.is_served
-        if not is_served:
-            # Nothing happens where it was not got.
-            fcntl.lockf(self._file, fcntl.LOCK_UN)
+        if handing is not None and handing.is_served:
+            self._turn.release()
+            return
+        # Nothing happens where it was not got.
+        lockf(self._file, LOCK_UN)
         self._turn.release()
-        if self.desk is not None and not is_served:
-            self.desk.wake_next()
+        desk = self.desk
+        if desk is not None and not desk.is_empty():
+            desk.wake_next()
 
     def _lock(self, file: int, patience: float, handing: Handing | None) -> None:
         if self._is_given_up or (handing is not None and handing.wait(lambda: _is_got(file), patience)):
@@ -108,12 +112,12 @@ class Door:
         def wait() -> None:
             # Of two processes that wait for each other, at the doors of two databases, one gets an error.
             with suppress(OSError):
-                fcntl.lockf(file, fcntl.LOCK_EX)
+                lockf(file, LOCK_EX)
             with guard:
                 over.append(True)
                 got.release()
                 if self._is_given_up:
-                    fcntl.lockf(file, fcntl.LOCK_UN)
+                    lockf(file, LOCK_UN)
                     self._is_given_up = False
 
         _waiter().put(wait)
@@ -146,7 +150,7 @@ class Passage:
 def _is_got(file: int) -> bool:
     """Get the lock, if nobody has it; where there can be none, that is as good."""
     try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lockf(file, _AT_ONCE)
     except (BlockingIOError, PermissionError):
         return False
     except OSError:

@@ -13,6 +13,22 @@ from perdure.store.door import Door
 from perdure.store.driver import Driver, Row, Value
 
 
+class _Here:
+    """Which process this is, known without asking the system each time."""
+
+    __slots__ = ("pid",)
+
+    def __init__(self) -> None:
+        self.look()
+
+    def look(self) -> None:
+        self.pid = os.getpid()
+
+
+HERE = _Here()
+os.register_at_fork(after_in_child=HERE.look)
+
+
 class _Mine(threading.local):
     """The connection a thread has borrowed."""
 
@@ -29,7 +45,7 @@ class Pooled:
     def __init__(self, make: Callable[[], Driver]) -> None:
         self._make = make
         self._guard = threading.Lock()
-        self._pid = os.getpid()
+        self._pid = HERE.pid
         self._idle: list[Driver] = [make()]
         #: A parent's, which a child must neither use nor close.
         self._foreign: list[Driver] = []
@@ -52,7 +68,7 @@ class Pooled:
     @property
     def door(self) -> Door | None:
         """Where whoever writes waits for others who do."""
-        if self._door is None or os.getpid() != self._pid:
+        if self._door is None or HERE.pid != self._pid:
             with self._borrowed() as driver:
                 self._door = driver.door
         return self._door
@@ -132,7 +148,7 @@ class Pooled:
         with self._guard:
             if self._is_closed:
                 raise errors.StoreUnusable("The store was closed.")
-            idle = self._idle if os.getpid() == self._pid else self._taken_over()
+            idle = self._idle if HERE.pid == self._pid else self._taken_over()
             # The one that was used last has the warmest cache.
             driver = idle.pop() if idle else None
         driver = self._mine.driver = driver or self._make()
@@ -143,17 +159,17 @@ class Pooled:
         self._mine.driver = None
         with self._guard:
             is_usable = error is None or not isinstance(error, errors.StoreUnusable)
-            if is_usable and not self._is_closed and os.getpid() == self._pid:
+            if is_usable and not self._is_closed and HERE.pid == self._pid:
                 self._idle.append(driver)
                 return
         driver.close()
 
     def _taken_over(self) -> list[Driver]:
         """The idle connections of this very process."""
-        if os.getpid() != self._pid:
+        if HERE.pid != self._pid:
             self._foreign += self._idle
             self._idle = []
-            self._pid = os.getpid()
+            self._pid = HERE.pid
         return self._idle
 
 

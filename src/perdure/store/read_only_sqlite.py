@@ -25,6 +25,7 @@ class ReadOnlySQLite(SQLite):
         for options in _ways(path):
             try:
                 self._connection = _connected(path, options)
+                self._writing = self._connection.cursor()
             except sqlite3.DatabaseError as error:
                 failure = failure or translated(path, error)
                 continue
@@ -54,6 +55,7 @@ class NoDatabase(SQLite):
     def __init__(self) -> None:
         self.path = ":memory:"
         self._connection = sqlite3.connect(self.path, isolation_level=None)
+        self._writing = self._connection.cursor()
 
 
 _IMMUTABLE = "immutable=1"

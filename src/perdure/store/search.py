@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
@@ -15,7 +14,7 @@ from perdure.model.chat import Found, Turn
 from perdure.store import words
 from perdure.store.chat_rows import SPAN, damaged_chat, plain, texts_of, turn_from
 from perdure.store.driver import Driver, Row, Value, with_list
-from perdure.store.pooled import Pooled
+from perdure.store.pooled import HERE, Pooled
 from perdure.store.rows import UNREADABLE, stamp
 from perdure.store.sqlite import CHECKPOINT
 from perdure.store.turns import Turns
@@ -160,7 +159,7 @@ class Search(Turns):
 
     def wake_indexer(self) -> None:
         """Have what was appended told and indexed soon, where threads are allowed."""
-        if self._has_more and self._at_work == os.getpid():
+        if self._has_more and self._at_work == HERE.pid:
             # Nearly always: one is about to look anyway.
             return
         with self._waking:
@@ -169,7 +168,7 @@ class Search(Turns):
             if not self._may_start or (self._indexer is not None and self._indexer.is_alive()):
                 return
             indexer = self._indexer = threading.Thread(target=self._index_on, name="perdure-index", daemon=True)
-            self._at_work = os.getpid()
+            self._at_work = HERE.pid
         indexer.start()
 
     def stop_indexer(self) -> None:

@@ -74,6 +74,8 @@ class SQLite:
             raise
         except sqlite3.DatabaseError as error:
             raise translated(self.path, error) from error
+        #: For what gives no rows back: every append would make four of them.
+        self._writing = self._connection.cursor()
         try:
             self._prepare()
         except BaseException:
@@ -101,7 +103,7 @@ class SQLite:
     def run(self, sql: str, *values: Value) -> int:
         """Run one statement whose parameters have numbers and return how many rows it changed."""
         try:
-            return self._connection.execute(sql, values).rowcount
+            return self._writing.execute(sql, values).rowcount
         except _NOT_ABOUT_THE_DATABASE:
             raise
         except sqlite3.DatabaseError as error:
@@ -132,19 +134,29 @@ class SQLite:
     def begin(self) -> None:
         """Begin a transaction that writes."""
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._writing.execute("BEGIN IMMEDIATE")
         except sqlite3.DatabaseError as error:
             raise translated(self.path, error) from error
         try:
-            self._refuse_another()
+            found = os.stat(self.path)
+            is_another = (found.st_dev, found.st_ino) != self._file
+        except OSError:
+            is_another = True
         except BaseException:
             self.roll_back()
             raise
+        if is_another and self._file is not None:
+            # What goes into a file that a repair has set aside is lost, and its numbers are given again elsewhere.
+            self.roll_back()
+            raise errors.StoreUnusable(
+                f"The database {self.path} cannot be used: another was put in its place since it was opened.",
+                path=self.path,
+            )
 
     def commit(self) -> None:
         """Let what was done since happen."""
         try:
-            self._connection.execute("COMMIT")
+            self._writing.execute("COMMIT")
         except BaseException as error:
             self.roll_back()
             if isinstance(error, sqlite3.DatabaseError):
@@ -175,14 +187,6 @@ class SQLite:
         self.door = None
         with suppress(sqlite3.Error):
             self._connection.close()
-
-    def _refuse_another(self) -> None:
-        # What goes into a file that a repair has set aside is lost, and its numbers are given again elsewhere.
-        if self._file is not None and _identity(self.path) != self._file:
-            raise errors.StoreUnusable(
-                f"The database {self.path} cannot be used: another was put in its place since it was opened.",
-                path=self.path,
-            )
 
     def _prepare(self) -> None:
         if self.fetch("PRAGMA journal_mode") != [("wal",)]:

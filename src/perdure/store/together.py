@@ -21,9 +21,9 @@ from perdure.store.sqlite import SQLite
 class Together:
     """Commits appends to a database, those of other processes together with ours, or ours together with theirs.
 
-    `write` writes appends inside a transaction, and notes in each its position, or the error that is its own;
-    `write_ours` does so where all of them are ours, over the connection it is given; before that `top_up` adds to ours
-    those that have come since. Whoever writes holds `writing`.
+    `write` writes appends inside a transaction of the connection it is given, and notes in each its position, or the
+    error that is its own; before that `top_up` adds to ours those that have come since. Whoever writes holds `writing`.
+    `known` says where chats go on, as far as is known here; it is kept up with what others write for us.
     """
 
     def __init__(
@@ -31,18 +31,20 @@ class Together:
         driver: Driver,
         writing: Lock,
         top_up: Callable[[list[Append]], None],
-        write_ours: Callable[[Sequence[Append], Driver], None],
-        write: Callable[[Sequence[Append]], None],
+        write: Callable[[Sequence[Append], Driver], None],
+        known: dict[str, tuple[int, int]],
     ) -> None:
         self._driver = driver
         self._borrow = cast("Callable[[], SQLite]", driver.borrow if isinstance(driver, Pooled) else lambda: driver)
         self._give_back = driver.give_back if isinstance(driver, Pooled) else lambda driver, error: None
         self._writing = writing
         self._top_up = top_up
-        self._write_ours = write_ours
         self._write = write
+        self._known = known
         #: How many others were taken along the last time.
         self._usual = 0
+        #: Whether another has written ours the last time: then nobody expects to be the first now, either.
+        self._is_crowded = False
 
     def commit(self, appends: list[Append]) -> None:
         """Commit appends, all or nothing, apart from those that have an error of their own afterwards."""
@@ -53,7 +55,7 @@ class Together:
             return
         served: Sequence[Order] = ()
         with self._writing:
-            if is_ours := door.is_entered():
+            if is_ours := not self._is_crowded and door.is_entered():
                 try:
                     served = self._serve(appends, desk)
                 finally:
@@ -66,12 +68,12 @@ class Together:
     def _commit_alone(self, appends: list[Append]) -> None:
         with self._writing, self._driver.transaction(GIVING):
             self._top_up(appends)
-            self._write_ours(appends, self._driver)
+            self._write(appends, self._driver)
 
     def _hand_over(self, appends: list[Append], door: Door, desk: Desk) -> Sequence[Order]:
         """Let whoever is inside write our appends, or write them here when it is our turn."""
         served: Sequence[Order] = ()
-        handing = Handing(desk, appends)
+        handing = Handing(desk, appends, self._known)
         try:
             with self._writing, door.passed(sqlite.PATIENCE, handing):
                 if handing.positions is None:
@@ -82,6 +84,7 @@ class Together:
                 if isinstance(error, errors.StoreUnusable):
                     raise _unknown(error) from error
             raise
+        self._is_crowded = handing.is_served
         # What came to nothing elsewhere comes to nothing here, too, and learns why.
         rest = handing.rest()
         if rest:
@@ -105,11 +108,11 @@ class Together:
             if not desk.is_empty():
                 taken, written = orders(desk, driver)
             if taken:
-                self._write([*appends, *(append for order in taken for append in order.appends)])
+                self._write([*appends, *(append for order in taken for append in order.appends)], driver)
                 note(driver, taken)
             else:
                 # Nearly always.
-                self._write_ours(appends, driver)
+                self._write(appends, driver)
             driver.commit()
         except BaseException as error:
             failure = error
@@ -121,7 +124,7 @@ class Together:
         if failure is not None:
             # It may be somebody else's that is at fault: each for itself.
             with self._driver.transaction(GIVING):
-                self._write_ours(appends, self._driver)
+                self._write(appends, self._driver)
             return ()
         self._usual = len(taken)
         told = taken + written

@@ -58,9 +58,9 @@ class Turns:
         # Threads of one process take turns here, where they are woken at once, and not at the database's door,
         # where they would look again only every so often.
         self._writing = threading.Lock()
-        self._together = Together(driver, self._writing, self._appends.top_up, self._write_ours, self._write)
         #: The numbers of chats, and where they went on when this process last wrote there.
         self._known: dict[str, tuple[int, int]] = {}
+        self._together = Together(driver, self._writing, self._appends.top_up, self._write, self._known)
         self._move_on, self._say = self.sql["move_on"], self.sql["say"]
 
     def append_turns(self, id: str, turns: Sequence[Turn], at: datetime, *, expect: int | None = None) -> int:
@@ -284,14 +284,14 @@ class Turns:
         self.refuse_to_change()
         self._together.commit(appends)
 
-    def _write_ours(self, appends: Sequence[Append], driver: Driver) -> None:
-        """Write appends of this process inside a transaction, with as few questions as can be."""
+    def _write(self, appends: Sequence[Append], driver: Driver) -> None:
+        """Write appends inside a transaction, with as few questions as can be. One that comes to nothing costs only itself."""
         left = [append for append in appends if not self._has_moved_on(append, driver.run)]
         if left:
-            self._write(left)
+            self._look_and_write(left)
 
-    def _write(self, appends: Sequence[Append]) -> None:
-        """Write several appends inside a transaction. One that comes to nothing costs only itself."""
+    def _look_and_write(self, appends: Sequence[Append]) -> None:
+        """The same, after all of them were asked for."""
         rows: list[dict[str, Value]] = []
         spots = self._spots(list({append.chat for append in appends}))
         firsts = {id: self._settled(spot).next for id, spot in spots.items()}
@@ -314,9 +314,9 @@ class Turns:
             self._remember(spots)
 
     def _has_moved_on(self, append: Append, run: Callable[..., int]) -> bool:
-        """Write one append and ask nothing, where this process was the last to write to its chat; else write nothing."""
+        """Write one append and ask nothing, where its process was the last to write to its chat; else write nothing."""
         chat, turns = append.chat, append.turns
-        known = self._known.get(chat)
+        known = append.known or self._known.get(chat)
         if known is None or not turns or not self.tells_later():
             return False
         number, first = known

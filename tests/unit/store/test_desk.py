@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from perdure.store import desk as desks
 from perdure.store.appends import Append
 from perdure.store.chat_rows import ready
-from perdure.store.desk import Desk, desk_at
+from perdure.store.desk import Desk, Handing, desk_at
 from perdure.store.door import Door
 from tests.builders import at
 from tests.conftest import PrivateHome
@@ -70,6 +70,31 @@ def test_an_order_arrives_as_it_was_and_is_answered(ours: Desk, theirs: Desk) ->
     assert again not in (None, ticket)
     assert theirs.answer_to(again or 0) is None
     assert len(ours.orders()) == 1
+
+
+def test_an_order_says_where_its_chats_go_on_as_far_as_is_known(ours: Desk, theirs: Desk) -> None:
+    theirs.put([an_append(), an_append(chat="c2")], {"c1": (7, 12), "c3": (8, 1)})
+    assert [each.known for order in ours.orders() for each in order.appends] == [(7, 12), None]
+
+
+def test_what_others_have_written_for_us_is_known_here(theirs: Desk) -> None:
+    known = {"c1": (7, 12)}
+    handing = Handing(theirs, [an_append(), an_append(chat="c2"), an_append()], known)
+    handing.positions = [14, 3, 13]
+    assert handing.rest() == []
+    # Nothing but the number of a chat that was never written to from here is missing.
+    assert known == {"c1": (7, 15)}
+    handing.positions = [0, 0, 0]
+    assert len(handing.rest()) == 3
+    assert known == {"c1": (7, 15)}
+
+
+def test_where_there_is_no_room_for_it_there_is_no_desk(
+    private_home: PrivateHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One that was made longer and has no room to lie in would end whoever looks there.
+    monkeypatch.setattr(os, "pwrite", lambda file, raw, offset: len(raw) - 1)
+    assert desk_at(Door(f"{private_home.root}/some.db")) is None
 
 
 def test_a_desk_is_empty_when_nothing_lies_there_at_all(ours: Desk, theirs: Desk) -> None:
