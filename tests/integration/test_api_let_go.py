@@ -6,6 +6,8 @@ import asyncio
 
 from perdure.model.run import RunState
 from tests.acceptance.kit import sentence
+from tests.acceptance.simulants import Simulants
+from tests.conftest import PrivateHome
 from tests.integration.api_here import api_here, caller
 from tests.integration.watching_here import await_run
 from tests.perdure_cli import Perdure
@@ -74,3 +76,34 @@ def test_what_is_gone_cannot_be_followed_again(tmux: TmuxServer) -> None:
             assert (late.status_code, "gone" in late.json()["message"]) == (404, True)
 
     asyncio.run(go())
+
+
+def test_who_was_shown_a_pane_with_nobody_in_it_ends_nobody_who_was_started_there_since(
+    tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    agents = Simulants(private_home)
+    tmux.run("new-session", "-d", "-s", "other", "-n", "one")
+    tmux.run("set-option", "-g", "remain-on-exit", "on")
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one", "exit 3")
+
+    async def go() -> None:
+        async with api_here() as api, api.client() as client:
+            run = await await_run(api.world.daemon, "work:0.0", lambda run: run.status.state is RunState.EXITED)
+            who = (await client.get(f"/api/runs/{run.id}")).json()["who"]
+            tmux.run("respawn-pane", "-t", "work:0", agents.path)
+            run = await await_run(api.world.daemon, "work:0.0", lambda run: run.program is not None)
+            for mode in ("kill", "detach"):
+                gone = await client.delete(f"/api/runs/{run.id}", params={"mode": mode, "who": who})
+                assert (gone.status_code, gone.json().get("code")) == (409, "RUN_REPLACED")
+                assert "an agent was started there meanwhile; look again" in gone.json()["message"]
+            assert tmux.show("#{pane_dead}", "work") == "0"
+            row = (await client.get(f"/api/runs/{run.id}")).json()
+            assert (row["ended_at"], row["agent"]) == (None, "simulant")
+            # Nobody is ended by those who were shown that nobody is there.
+            tmux.run("respawn-pane", "-k", "-t", "work:0", "exit 3")
+            await await_run(api.world.daemon, "work:0.0", lambda run: run.status.state is RunState.EXITED)
+            gone = await client.delete(f"/api/runs/{run.id}", params={"mode": "kill", "who": who})
+            assert gone.json()["result"] == "killed"
+
+    asyncio.run(go())
+    agents.end_all()

@@ -34,7 +34,7 @@ class RunRow(Standing, frozen=True, kw_only=True):
     command: str
     title: str
     #: A word for the very program and conversation that are told of here, to be handed back with what is done to them.
-    who: str | None
+    who: str
     agent: str | None
     conversation: str | None
     certain: bool | None

@@ -121,7 +121,7 @@ class PromptRow(Struct, frozen=True, kw_only=True):
 
     run: str
     #: Who asks, by the word that is in the run's row too; to be handed back with the answer.
-    who: str | None
+    who: str
     state: RunState
     reason: Reason | None
     prompt: str

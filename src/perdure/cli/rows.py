@@ -34,7 +34,7 @@ class PaneRow(Struct, frozen=True, kw_only=True):
     command: str
     title: str
     #: A word for the very program and conversation that are told of here.
-    who: str | None
+    who: str
     agent: str | None
     conversation: str | None
     certain: bool | None
@@ -103,14 +103,14 @@ def row_of_run(run: Run) -> PaneRow:
     )
 
 
-def _shown(process: ServerProcess, pane: Pane, known: PaneDetails) -> Who | None:
+def _shown(process: ServerProcess, pane: Pane, known: PaneDetails) -> Who:
     tree = {each.pid: program_of(each) for each in known.processes}
     agent = known.agent_pid if pane.identity and not pane.identity.is_kept else None
     return who_is(process, tree.get(pane.pid), tree.get(agent) if agent is not None else None, pane.identity)
 
 
 def _row(
-    server: Server, session: str, link: Link, window_name: str, pane: Pane, known: PaneDetails, shown: Who | None
+    server: Server, session: str, link: Link, window_name: str, pane: Pane, known: PaneDetails, shown: Who
 ) -> PaneRow:
     identity = pane.identity
     return PaneRow(

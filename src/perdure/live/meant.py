@@ -45,6 +45,8 @@ class Meant(Struct, frozen=True, kw_only=True):
     identity: Identity | None = None
     #: The conversation that the sender named: it is told in that one or not at all.
     conversation: str | None = None
+    #: The sender was shown that nobody is there.
+    is_nobody: bool = False
 
 
 class There(Struct, frozen=True, kw_only=True):
@@ -70,12 +72,14 @@ def meant_as(run: Run, who: str | None) -> Meant:
 
     Such a one means the conversation too, as far as it was certain.
     """
+    if who is not None and read_who(who).is_nobody:
+        return Meant(is_nobody=True)
     sure = sure_conversation(run.identity) if who is not None and run.program is not None else None
     return meant_by(run, sure[2] if sure is not None else None)
 
 
-def shown_in(seen: Run | Found) -> Who | None:
-    """Return who is shown to those who are shown this, to be handed back; None where nobody is known."""
+def shown_in(seen: Run | Found) -> Who:
+    """Return who is shown to those who are shown this, to be handed back."""
     return who_is(seen.process, seen.first, seen.program, seen.identity)
 
 
@@ -87,7 +91,9 @@ def changed_since(who: str | None, run: Run) -> str:
     if who is None:
         return ""
     was, now = read_who(who), shown_in(run)
-    if now is None or (run.program is None and was.program != now.program):
+    if was.is_nobody and not now.is_nobody:
+        return ANOTHER_PROGRAM if run.program is None else AN_AGENT
+    if run.program is None and was.program != now.program:
         return NOBODY
     is_alike = was.conversation is not None and was.conversation == now.conversation
     if was.program == now.program:
@@ -96,7 +102,7 @@ def changed_since(who: str | None, run: Run) -> str:
     if is_alike and was.certain and now.certain:
         return ""
     shell = who_is(run.process, run.first, None, None)
-    return AN_AGENT if shell is not None and shell.program == was.program else ANOTHER_AGENT
+    return AN_AGENT if shell.program == was.program else ANOTHER_AGENT
 
 
 def there_in(tree: Sequence[Process], found: tuple[AgentAdapter, Process] | None, known: Roster) -> There:
@@ -135,6 +141,8 @@ def stranger(meant: Meant, there: There, is_in: Callable[[], Identity | None]) -
 
     `is_in` finds out the conversation of who is there, None where that cannot be told; it is asked only when that matters.
     """
+    if meant.is_nobody:
+        return "" if there.first is None else ANOTHER_PROGRAM if there.program is None else AN_AGENT
     if there.program is None:
         if None not in (meant.first, there.first) and meant.first != there.first:
             return ANOTHER_PROGRAM

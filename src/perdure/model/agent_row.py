@@ -9,11 +9,11 @@ from perdure.model.secrets import redact_text
 from perdure.model.who import Who
 
 
-def agent_row(identity: Identity | None, details: AgentDetails | None, who: Who | None) -> dict[str, Any]:
+def agent_row(identity: Identity | None, details: AgentDetails | None, who: Who) -> dict[str, Any]:
     """Return the fields of a row that are about the agent and its conversation; None for what is not known."""
     about = details or AgentDetails()
     return {
-        "who": str(who) if who is not None else None,
+        "who": str(who),
         "conversation": identity.conversation if identity else None,
         "certain": identity.certain if identity else None,
         "evidence": identity.evidence.value if identity and identity.evidence else None,

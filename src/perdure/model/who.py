@@ -3,6 +3,7 @@
     9f2c41d07be3.5a60e1c8d2f4   a program, and the conversation it is certainly in
     9f2c41d07be3~5a60e1c8d2f4   the conversation is a guess
     9f2c41d07be3                none is known
+    nobody                      nothing runs there, as in a pane that is kept after its program has ended
 
 Nobody outside has to know what it is made of: it says nothing but whether it is the same.
 """
@@ -20,6 +21,7 @@ from perdure.model.text import as_text
 
 _SURE, _GUESSED = ".", "~"
 _SIZE = 6
+_NOBODY = "nobody"
 
 
 class Who(Struct, frozen=True, kw_only=True):
@@ -35,17 +37,23 @@ class Who(Struct, frozen=True, kw_only=True):
             return self.program
         return f"{self.program}{_SURE if self.certain else _GUESSED}{self.conversation}"
 
+    @property
+    def is_nobody(self) -> bool:
+        """Nothing was there that could be told of."""
+        return self.program == _NOBODY
+
 
 def who_is(
     server: ServerProcess | None, first: Program | None, program: Program | None, identity: Identity | None
-) -> Who | None:
-    """Return who is in a pane: its agent, or else what was started in it. None where neither is known.
+) -> Who:
+    """Return who is in a pane: its agent, or else what was started in it, or nobody where neither is known.
 
     `program` is the agent's process, None when it has ended or there is none: then no conversation is anybody's.
     """
     shown = program or first
     if shown is None:
-        return None
+        # A word too: whoever was shown nobody means nobody who comes later.
+        return Who(program=_NOBODY)
     agent = identity if program is not None else None
     # A number and a start are given again after the machine was started anew. A shell that becomes an agent keeps both.
     began = (server.pid, server.started_at.timestamp()) if server is not None else None

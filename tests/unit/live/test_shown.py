@@ -13,10 +13,13 @@ from perdure.live.meant import (
     AN_AGENT,
     ANOTHER_AGENT,
     ANOTHER_CONVERSATION,
+    ANOTHER_PROGRAM,
     NOBODY,
+    There,
     changed_since,
     meant_as,
     shown_in,
+    stranger,
 )
 from perdure.model.run import Program, Run
 from perdure.model.server import ServerProcess
@@ -30,6 +33,7 @@ SHOWN = structs.replace(
     a_run(), process=SERVER, first=FIRST, program=AGENT, identity=an_identity(conversation="c1", certain=True)
 )
 SHELL = structs.replace(SHOWN, program=None, identity=None)
+DEAD = structs.replace(SHOWN, program=None, first=None)
 OTHERS = an_identity(conversation="c2", certain=True)
 UNKNOWN = an_identity(conversation=None, certain=False)
 GUESSED = an_identity(conversation="c1", certain=False)
@@ -81,8 +85,21 @@ def test_an_agent_that_came_is_told_from_one_that_was_there() -> None:
 
 def test_who_has_ended_is_not_who_is_left() -> None:
     assert changed_since(word(SHOWN), structs.replace(SHOWN, program=None)) == NOBODY
-    assert changed_since(word(SHOWN), structs.replace(SHOWN, program=None, first=None)) == NOBODY
-    assert shown_in(structs.replace(SHOWN, program=None, first=None)) is None
+    assert changed_since(word(SHOWN), DEAD) == NOBODY
+
+
+def test_where_nobody_was_shown_nobody_is_who_is_meant() -> None:
+    """A pane whose program has ended may be kept, and anybody be started in it."""
+    assert word(DEAD) == "nobody"
+    assert changed_since("nobody", DEAD) == ""
+    assert changed_since("nobody", SHOWN) == AN_AGENT
+    assert changed_since("nobody", SHELL) == ANOTHER_PROGRAM
+    # Also one the daemon has not seen yet, and be it in the conversation of the one who had ended there.
+    meant = meant_as(DEAD, "nobody")
+    agent = There(first=AGENT, agent="claude", program=AGENT, programs=frozenset({AGENT}))
+    assert stranger(meant, agent, lambda: SHOWN.identity) == AN_AGENT
+    assert stranger(meant, There(first=FIRST, programs=frozenset({FIRST})), lambda: None) == ANOTHER_PROGRAM
+    assert stranger(meant, There(), lambda: None) == ""
 
 
 def test_who_hands_the_word_back_means_the_conversation_too() -> None:

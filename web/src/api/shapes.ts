@@ -19,8 +19,8 @@ export interface Run {
   cwd: string;
   command: string;
   title: string;
-  /** A word for the very program and conversation that are shown, handed back with what is done to them. */
-  who: string | null;
+  /** A word for the very program and conversation that are shown, or for nobody; handed back with what is done to them. */
+  who: string;
   agent: string | null;
   conversation: string | null;
   certain: boolean | null;

@@ -11,10 +11,9 @@ import { Said } from "../text/Said";
 /** End a run, or follow it no longer; asked twice, since what is typed into a killed pane is nobody's. */
 export function Ending({ run }: { run: Run }) {
   // Who was shown when it was asked for, and nobody who is there by the time it is said again.
-  const meant = useRef<string | null>(null);
+  const meant = useRef(run.who);
   const end = async (mode: "kill" | "detach"): Promise<void> => {
-    const who = meant.current === null ? "" : `&who=${encodeURIComponent(meant.current)}`;
-    await ask("DELETE", `/api/runs/${run.id}?mode=${mode}${who}`);
+    await ask("DELETE", `/api/runs/${run.id}?mode=${mode}&who=${encodeURIComponent(meant.current)}`);
     await refresh();
     go("runs");
   };
