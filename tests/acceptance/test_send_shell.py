@@ -165,11 +165,15 @@ def test_who_was_saved_there_is_remembered_where_nobody_watches(
 
 @pytest.mark.parametrize("watched", [True, False])
 def test_what_is_left_of_an_agent_that_ended_at_once_is_told_nothing(
-    tmux: TmuxServer, perdure: Perdure, canary: str, watched: bool
+    tmux: TmuxServer, perdure: Perdure, private_home: PrivateHome, canary: str, watched: bool
 ) -> None:
+    program = os.path.join(private_home.root, "simulant")
+    with open(program, "w") as file:
+        file.write("#!/bin/sh\nexit 3\n")
+    os.chmod(program, 0o755)
     tmux.run("new-session", "-d", "-s", "keep", "-n", "w", "cat", "-")
     with watching(perdure) if watched else nullcontext() as watcher:
-        assert perdure("new", "work", "--agent", "simulant", "--", "/nonexistent/simulant").code == 1
+        assert perdure("new", "work", "--agent", "simulant", "--", program).code == 1
         wait_for(lambda: "ended with status" in screen(tmux, "work:"), "its end")
         targets = ["work", tmux.show("#{pane_id}", "work:")]
         if watcher is not None:
