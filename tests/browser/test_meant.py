@@ -38,10 +38,22 @@ def test_what_was_meant_for_one_agent_reaches_no_other_and_nothing_is_sent_while
         )
         expect(field).to_have_value("tear down the old roof")
         assert machine.agents.turns() == 0
-        # Who has looked again means who is shown now.
+        # What was sent to one is not sent to another by the same key again, nor by holding it down.
         watcher.await_state("roof:0.0", "idle")
-        field.press("Enter")
+        told: list[str] = []
+        page.on("request", lambda each: told.append(each.url) if each.url.endswith("/input") else None)
+        with page.expect_response("**/input") as second:
+            page.keyboard.down("Enter")
+        assert second.value.json()["result"] == "refused"
+        expect(page.get_by_role("button", name="Send", exact=True)).to_be_enabled()
+        page.keyboard.down("Enter")
+        page.keyboard.up("Enter")
+        expect(field).to_have_value("tear down the old roof")
+        assert machine.agents.turns() == 0
+        # Who has looked again says so.
+        page.get_by_role("button", name="Send it to the one that is there now").click()
         expect(page.locator(".said")).to_contain_text("It heard you")
+        assert len(told) == 2
         expect(field).to_have_value("")
         page.get_by_role("button", name="End…").click()
         another()
@@ -50,8 +62,8 @@ def test_what_was_meant_for_one_agent_reaches_no_other_and_nothing_is_sent_while
         assert tmux.show("#{pane_dead}", "roof") == "0"
         page.get_by_role("button", name="Cancel").click()
         field.fill("and the cellar")
-        expect(page.get_by_role("button", name="Send")).to_be_enabled()
-    expect(page.get_by_role("button", name="Send")).to_be_disabled()
+        expect(page.get_by_role("button", name="Send", exact=True)).to_be_enabled()
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_disabled()
     expect(page.locator(".tell")).to_contain_text("what is shown may be old")
     expect(field).to_have_value("and the cellar")
     page.get_by_role("button", name="End…").click()

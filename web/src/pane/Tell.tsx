@@ -4,7 +4,7 @@ import { connection } from "../api/live";
 import type { Run } from "../api/shapes";
 import { notNow } from "../api/socket";
 import { Said } from "../text/Said";
-import { cameOf, meantFor, saidOf, written, type Delivered, type Writing } from "./telling";
+import { cameOf, isForAnother, isReplaced, meantFor, saidOf, written, type Delivered, type Writing } from "./telling";
 
 /** A text for the agent, delivered as `perdure send` does, with what came of it. */
 export function Tell({ run }: { run: Run }) {
@@ -12,18 +12,19 @@ export function Tell({ run }: { run: Run }) {
   const { text } = writing;
   const isOld = notNow(connection.value) ?? (run.agent === null ? "No agent is there now." : null);
   const [isSending, setSending] = useState(false);
-  const [said, setSaid] = useState<{ tone: string; text: string; isDraft?: boolean } | null>(null);
+  const [said, setSaid] = useState<{ tone: string; text: string; isDraft?: boolean; isReplaced?: boolean } | null>(null);
 
-  const send = async (joined: boolean): Promise<void> => {
+  // Whoever looks at a conversation tells that one something, and no other that may be there by now.
+  const send = async (joined = false, who = meantFor(writing, run.who)): Promise<void> => {
     if (text.trim() === "" || isSending || isOld !== null) return;
     setSending(true);
     setSaid(null);
+    setWriting((now) => ({ ...now, who }));
     try {
-      // Whoever looks at a conversation tells that one something, and no other that may be there by now.
-      const who = meantFor(writing, run.who);
       const came = await ask<Delivered>("POST", `/api/runs/${run.id}/input`, { text, joined, who });
-      setSaid({ tone: came.result === "delivered" ? "news" : "call", text: saidOf(came), isDraft: typeof came.draft === "string" });
-      setWriting((now) => cameOf({ text: now.text, who }, came));
+      const isDraft = typeof came.draft === "string";
+      setSaid({ tone: came.result === "delivered" ? "news" : "call", text: saidOf(came), isDraft, isReplaced: isReplaced(came) });
+      setWriting((now) => cameOf(now, { text, who }, came));
     } catch (error) {
       setSaid({ tone: "trouble", text: sentence(error) });
     } finally {
@@ -36,7 +37,7 @@ export function Tell({ run }: { run: Run }) {
       class="tell"
       onSubmit={(event) => {
         event.preventDefault();
-        void send(false);
+        void send();
       }}
     >
       <textarea
@@ -50,7 +51,8 @@ export function Tell({ run }: { run: Run }) {
         onKeyDown={(event) => {
           if (event.key === "Enter" && !event.shiftKey) {
             event.preventDefault();
-            void send(false);
+            // A key that is held down says nothing twice.
+            if (!event.repeat) void send();
           }
         }}
       />
@@ -60,6 +62,14 @@ export function Tell({ run }: { run: Run }) {
       <p class={`said soft ${said ? `tone-${said.tone}` : ""}`} role="status">
         {isOld !== null && text !== "" ? isOld : said === null ? "" : <Said text={said.text} />}
       </p>
+      {said?.isReplaced && text.trim() !== "" && isForAnother(writing, run.who) && (
+        <div class="row choose">
+          <button type="button" class="button" disabled={isSending || isOld !== null} onClick={() => void send(false, run.who)}>
+            Send it to the one that is there now
+          </button>
+          <span class="soft small">You wrote it for another. It goes to nobody else before you say so.</span>
+        </div>
+      )}
       {said?.isDraft && (
         <div class="row choose">
           <button type="button" class="button" disabled={isSending || isOld !== null} onClick={() => void send(true)}>

@@ -27,17 +27,28 @@ export interface Writing {
 }
 
 /** The field with another text. It is for who was shown when the writing began, whoever is shown by now. */
-export function written(before: Writing, text: string, shown: string | null): Writing {
+export function written(before: Writing, text: string, shown: string): Writing {
   return { text, who: before.text === "" ? shown : (before.who ?? shown) };
 }
 
 /** Whom a text is for that is sent now. */
-export function meantFor({ who }: Writing, shown: string | null): string | null {
+export function meantFor({ who }: Writing, shown: string): string {
   return who ?? shown;
 }
 
-/** What is left of it: nothing of what was typed. What was refused stays, for who is shown when somebody has looked again. */
-export function cameOf(sent: Writing, { result, draft }: Delivered): Writing {
-  if (result !== "refused") return { text: "", who: null };
-  return typeof draft === "string" ? sent : { text: sent.text, who: null };
+/** Whether it was refused because another is there than it was meant for. */
+export function isReplaced({ result, why }: Delivered): boolean {
+  return result === "refused" && (why ?? "").endsWith("look again");
+}
+
+/** Whether a text was begun for another than is shown by now: that one is told it only when somebody says so. */
+export function isForAnother({ who }: Writing, shown: string): boolean {
+  return who !== null && who !== shown;
+}
+
+/** What is left in the field, where something stands by now: what was not typed, and what was written meanwhile. For whom does not change. */
+export function cameOf(now: Writing, sent: Writing, { result }: Delivered): Writing {
+  if (result === "refused") return { ...now, who: now.who ?? sent.who };
+  const text = now.text.startsWith(sent.text) ? now.text.slice(sent.text.length).trimStart() : now.text;
+  return text === "" ? { text, who: null } : { ...now, text };
 }
