@@ -36,8 +36,14 @@ async def run_with_pane(world: ApiWorld, id: str, caller: Caller) -> Run:
 def spot_of(world: ApiWorld, run: Run) -> Spot:
     """Return a run's pane as tmux knows it: of this very process of its server, and of no other."""
     assert run.process is not None
-    owner = world.ground.user_of(run.server)
-    return Spot(run.server.socket, owner, run.pane, run.process.pid, world.config.tmux.timeout_seconds)
+    return Spot(
+        run.server.socket,
+        world.ground.user_of(run.server),
+        run.pane,
+        run.process.pid,
+        world.config.tmux.timeout_seconds,
+        since=int(run.process.started_at.timestamp()),
+    )
 
 
 def recipient_of(world: ApiWorld, run: Run, conversation: str | None, who: str | None) -> Recipient:

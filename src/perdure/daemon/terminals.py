@@ -44,7 +44,8 @@ class Terminals:
         """Return a viewer of the pane a run is in. Raises NotFound, Refused and Unanswered."""
         if run.process is None or run.is_over:
             raise NotFound(f"The pane of {run.id} is not there any more.")
-        return await self.view(Spot(run.server.socket, owner, run.pane, run.process.pid))
+        since = int(run.process.started_at.timestamp())
+        return await self.view(Spot(run.server.socket, owner, run.pane, run.process.pid, since=since))
 
     async def close(self) -> None:
         """Let every viewer know that it is over, and have every client leave."""
@@ -100,9 +101,11 @@ class Terminals:
         key = (spot.socket, where.server, where.session)
         if key in self._sessions:
             return self._sessions[key]
+        # From here on it is this process of the server, whoever may be on the socket later.
+        spot = spot._replace(server=where.server, since=where.since)
         session = SessionWatch(self, spot, where.session)
         if self._attaches(where.version):
-            session.begin(await attach(spot._replace(server=where.server), where.session, session.hear, session.ended))
+            session.begin(await attach(spot, where.session, session.hear, session.ended))
         else:
             session.begin(Occasional(spot, session.ended), is_polled=True)
         self._sessions[key] = session

@@ -24,6 +24,7 @@ from perdure.tmux.attached import Command
 from perdure.tmux.control import Reply
 from perdure.tmux.heard import Decoder, Notice, Output
 from perdure.tmux.screenful import captured, capturing
+from perdure.tmux.sure import is_other_program, only_with
 
 #: More bytes than this within `WHILE` seconds, and a pane is given a rest of `REST` seconds.
 FLOOD = 1 << 17
@@ -138,6 +139,8 @@ class PaneWatch:
         self._is_capturing = False
         self._is_resting = False
         self._polled: Screen | None = None
+        #: What was started in it, when its screen was last seen.
+        self._first: str | None = None
         self._since = 0.0
         self._heard = 0
 
@@ -198,12 +201,21 @@ class PaneWatch:
         (state,) = await client.ask(strokes.asking_whether(self.id))
         if why := strokes.objection(self.id, state):
             raise Refused(why)
-        replies = await client.ask([*strokes.leaving_mode(self.id, state), *commands])
+        first = strokes.first_in(state)
+        if self._first not in (None, first):
+            raise self._replaced()
+        sure = only_with(self.id, first)
+        replies = await client.ask([sure, *strokes.leaving_mode(self.id, state), *commands])
         if error := replies[-1].error if replies else None:
-            raise Refused(f"tmux says: {error}")
+            raise self._replaced() if is_other_program(error) else Refused(f"tmux says: {error}")
         if self.session.is_polled:
             for wait in ECHO:
                 asyncio.get_running_loop().call_later(wait, self.ask_for_screen)
+
+    def _replaced(self) -> Refused:
+        """Have everybody shown who is there now, and return why nothing was typed."""
+        self.ask_for_screen()
+        return Refused("another program was started there meanwhile; look again")
 
     def close(self, why: str) -> None:
         """Tell everybody that there is nothing more to be seen."""
@@ -226,7 +238,8 @@ class PaneWatch:
             self._flows = True
             self._since, self._heard = 0.0, 0
         is_news = self.session.is_polled and found.screen != self._polled
-        self._polled = found.screen
+        is_news = is_news or self._first not in (None, found.first)
+        self._polled, self._first = found.screen, found.first
         self.resized(found.screen.cols, found.screen.rows)
         for viewer in self.viewers:
             if viewer.is_asking or is_news:

@@ -46,6 +46,8 @@ class Spot(NamedTuple):
     timeout: float = run.TIMEOUT
     #: What was started in the pane; None where anything will do. Another that was started in its place gets nothing.
     first: int | None = None
+    #: When the server's process began, as tmux's `start_time` has it; None where any will do.
+    since: int | None = None
 
 
 class Made(NamedTuple):
@@ -167,6 +169,7 @@ def _do(
     """
     wanted = list(wanted)
     wanted += [f"#{{==:#{{pid}},{spot.server}}}"] if spot.server is not None else []
+    wanted += [f"#{{==:#{{start_time}},{spot.since}}}"] if spot.since is not None else []
     wanted += [f"#{{==:#{{pane_pid}},{spot.first}}}"] if spot.first is not None else []
     if not wanted:
         command = [*map(_word, words)]

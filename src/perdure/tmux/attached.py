@@ -53,6 +53,8 @@ class Whereabouts(NamedTuple):
 
     #: The process of its server.
     server: int
+    #: When that began (`start_time`).
+    since: int
     #: The id of a session it is in.
     session: str
     #: What tmux calls its version there.
@@ -69,16 +71,19 @@ def locate(spot: Spot) -> Whereabouts:
         "-p",
         "-t",
         spot.pane,
-        "#{pane_id} #{pid} #{session_id} #{version} #{destroy-unattached}",
+        "#{pane_id} #{pid} #{start_time} #{session_id} #{version} #{destroy-unattached}",
     ]
     client = run.start(spot.socket, words, owner=spot.owner, timeout=spot.timeout)
     run.gather([client])
     if client.status is None:
         raise Unanswered(f"The tmux server on {spot.socket} did not answer within {spot.timeout:g} s.")
     told = decode(client.answer).split()
-    if client.status or len(told) < 4 or told[0] != spot.pane or spot.server not in (None, int(told[1])):
+    if client.status or len(told) < 5 or told[0] != spot.pane:
         raise NotFound(f"{spot.pane} is not there any more.")
-    return Whereabouts(int(told[1]), told[2], told[3], told[4:] not in ([], ["0"], ["off"]))
+    server, since = int(told[1]), int(told[2])
+    if spot.server not in (None, server) or spot.since not in (None, since):
+        raise NotFound(f"{spot.pane} is not there any more.")
+    return Whereabouts(server, since, told[3], told[4], told[5:] not in ([], ["0"], ["off"]))
 
 
 def is_safe(version: str) -> bool:

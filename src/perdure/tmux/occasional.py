@@ -17,13 +17,14 @@ from perdure.tmux.act import Spot
 from perdure.tmux.attached import Command, Then
 from perdure.tmux.control import Reply
 from perdure.tmux.quote import line
+from perdure.tmux.sure import only_on
 
 #: What only somebody who is attached can be told.
 _OF_CLIENTS = "refresh-client"
 
 
 class Occasional:
-    """Asks when there is something to ask. All of it belongs to one event loop."""
+    """Asks when there is something to ask, this one process of the server and no other. All of it belongs to one event loop."""
 
     def __init__(self, spot: Spot, ended: Callable[[], None]) -> None:
         self._spot = spot
@@ -67,17 +68,23 @@ class Occasional:
 
 
 def _ask(spot: Spot, commands: Sequence[Command]) -> Sequence[Reply] | None:
-    """Return a reply for each command, None when nobody answers. Where one is refused, that is the reply to all. Blocks."""
+    """Return a reply for each command, None when nobody answers, or another server does. Blocks.
+
+    A refused command is the last that is done, and that is the reply to all.
+    """
     mark = os.urandom(8).hex()
-    behind = line(("display-message", "-p", mark))
+    behind = ("display-message", "-p", mark)
     done = [command for command in commands if command[0] != _OF_CLIENTS]
-    script = b"".join(line(command) + behind for command in done)
     if not done:
         return [Reply((), None) for _ in commands]
+    # On one line: what is refused ends it.
+    sure = (only_on(spot.server, spot.since),) if spot.server is not None else ()
+    words = (*sure, behind, *(each for command in done for each in (command, behind)))
+    script = b" ; ".join(line(each).rstrip(b"\n") for each in words) + b"\n"
     client = run.start(spot.socket, ["source-file", "-"], owner=spot.owner, script=script, timeout=spot.timeout)
     run.gather([client])
-    parts = decode(client.answer).split(f"{mark}\n")
-    if client.status is None or (client.status and len(parts) <= 1):
+    _, *parts = decode(client.answer).split(f"{mark}\n")
+    if client.status is None or (client.status and not parts):
         return None
     if client.status:
         return [Reply((), client.complaint or "tmux refused without a word") for _ in commands]

@@ -28,7 +28,7 @@ _MODES = (
     ("cursor_flag", "1", "\x1b[?25l"),
 )
 _NUMBERS = ("pane_width", "pane_height", "cursor_x", "cursor_y", "scroll_region_upper", "scroll_region_lower")
-_WORDS = ("pid", "pane_id", "session_id", *_NUMBERS, "alternate_on", *(name for name, _, _ in _MODES))
+_WORDS = ("pid", "pane_id", "pane_pid", "session_id", *_NUMBERS, "alternate_on", *(name for name, _, _ in _MODES))
 # Between bars, for an empty one is one too; the title comes last, for it may hold anything but a newline.
 _FACTS = "|".join(f"#{{{name}}}" for name in (*_WORDS, "pane_title"))
 
@@ -40,6 +40,8 @@ class Captured(NamedTuple):
     server: int
     #: The id of the session.
     session: str
+    #: What was started in the pane, by its number.
+    first: str
     screen: Screen
     #: The beginning of a sequence whose end has not been printed yet; what is printed next goes on from it.
     pending: str
@@ -84,7 +86,7 @@ def captured(pane: str, replies: Sequence[Reply]) -> Captured | None:
         text="".join(parts),
     )
     unfinished = "".join(octal(encode(line)).decode(errors="replace") for line in pending.lines)
-    return Captured(int(known["pid"]), known["session_id"], screen, unfinished)
+    return Captured(int(known["pid"]), known["session_id"], known["pane_pid"], screen, unfinished)
 
 
 def _shown(line: str) -> str:

@@ -14,7 +14,7 @@ from perdure.tmux.act import OTHERS_TOO, PASSING, SHARED
 from perdure.tmux.attached import Command
 from perdure.tmux.control import Reply
 
-_STATE = "#{pane_id}|#{pane_dead}|#{pane_input_off}|" + SHARED + "|#{pane_mode}"
+_STATE = "#{pane_id}|#{pane_pid}|#{pane_dead}|#{pane_input_off}|" + SHARED + "|#{pane_mode}"
 #: How many bytes go with one command.
 _AT_ONCE = 1024
 # tmux types letter by letter what it does not know as a key, so only what is one is passed on.
@@ -33,7 +33,7 @@ def asking_whether(pane: str) -> Sequence[Command]:
 
 def objection(pane: str, reply: Reply) -> str | None:
     """Return why nothing can be typed into a pane, None when it can; a sentence without its full stop."""
-    id, dead, deaf, shared, mode = (reply.lines[0] if reply.lines else "||||").split("|")
+    id, _, dead, deaf, shared, mode = (reply.lines[0] if reply.lines else "|||||").split("|")
     if id != pane:
         return "it is not there any more"
     if dead == "1":
@@ -45,6 +45,11 @@ def objection(pane: str, reply: Reply) -> str | None:
     if mode and mode not in PASSING:
         return f"it is in {mode}, where keys mean something else"
     return None
+
+
+def first_in(reply: Reply) -> str:
+    """Return what was started in the pane, by its number."""
+    return reply.lines[0].split("|")[1]
 
 
 def leaving_mode(pane: str, reply: Reply) -> list[Command]:

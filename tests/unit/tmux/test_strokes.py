@@ -39,13 +39,13 @@ def test_a_paste_cannot_end_itself(text: str) -> None:
 @pytest.mark.parametrize(
     ("told", "why"),
     [
-        ("%1|0|0|0|", None),
-        ("%1|0|0|0|copy-mode", None),
-        ("%1|0|0|0|tree-mode", "it is in tree-mode, where keys mean something else"),
-        ("%1|1|0|0|", "its program has ended, and nobody reads what is typed"),
-        ("%1|0|1|0|", "it was told to take no input"),
-        ("%1|0|0|1|", "what is typed there goes to other panes of its window, too (synchronize-panes)"),
-        ("||||", "it is not there any more"),
+        ("%1|7|0|0|0|", None),
+        ("%1|7|0|0|0|copy-mode", None),
+        ("%1|7|0|0|0|tree-mode", "it is in tree-mode, where keys mean something else"),
+        ("%1|7|1|0|0|", "its program has ended, and nobody reads what is typed"),
+        ("%1|7|0|1|0|", "it was told to take no input"),
+        ("%1|7|0|0|1|", "what is typed there goes to other panes of its window, too (synchronize-panes)"),
+        ("|||||", "it is not there any more"),
     ],
 )
 def test_nothing_is_typed_where_nobody_reads(told: str, why: str | None) -> None:
