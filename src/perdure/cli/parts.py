@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain
 from typing import Final
@@ -27,13 +27,13 @@ from perdure.errors import (
 from perdure.host.boot import booted_at
 from perdure.host.users import user_by_uid
 from perdure.model.event import EventKind
-from perdure.model.plan import Restore
+from perdure.model.plan import Restore, Scope
 from perdure.model.server import Server
 from perdure.model.snapshot import Snapshot, whereabouts_of
 from perdure.model.user import User
 from perdure.ports import EventLog
 from perdure.restore.choose import abandoned, choose, saved_users, servers_of, unfinished
-from perdure.restore.lost import beside, ended_in_good_order, lost
+from perdure.restore.lost import Lost, beside, ended_in_good_order, lost
 from perdure.restore.merge import merged
 from perdure.restore.plan import Policy
 from perdure.restore.shown import LeftOut, Trouble
@@ -51,6 +51,8 @@ class Part(Struct, frozen=True, kw_only=True):
     """One server's share of the run."""
 
     snapshot: Snapshot
+    #: It is not as it was saved, but made of several.
+    is_composed: bool = False
     user: User
     policy: Policy
     #: How the snapshot was chosen, where that is worth a word.
@@ -134,7 +136,8 @@ def named_part(setup: Setup, args: argparse.Namespace, at: datetime) -> list[Par
     part = Part(snapshot=snapshot, user=user, policy=policy)
     begun = _going_on(setup, user, snapshot.server, _policy(setup, args), at)
     # Agents that wait for their turn in panes of an interrupted one would wait forever.
-    return [part] if begun is None or begun.snapshot.id == snapshot.id else [begun, part]
+    is_same = begun is not None and begun.snapshot.id == snapshot.id and not begun.is_composed
+    return [part] if begun is None or is_same else [begun, part]
 
 
 def _owner(setup: Setup, server: Server) -> User:
@@ -153,10 +156,24 @@ def _owner(setup: Setup, server: Server) -> User:
 
 
 def _chosen(setup: Setup, user: User, server: Server, policy: Policy, at: datetime) -> list[Part]:
-    """Return the parts of a server: the snapshot of it to bring back, and what came since where that is not the latest."""
+    """Return the parts of a server: what is to be finished first, what is to come back, and what may be lost beside that.
+
+    Whoever goes on with an interrupted restore gets all that is lost besides, as if it had not been interrupted.
+    """
     begun = _going_on(setup, user, server, policy, at)
-    if begun is not None:
-        return [begun]
+    parts = [] if begun is None else [begun]
+    best = _best(setup, user, server, policy, at)
+    parts += best if begun is None else [msgspec.structs.replace(part, is_rest=True) for part in best]
+    if not parts:
+        return []
+    past = Past(setup.readable)
+    if begun is None:
+        parts += _abandoned(setup, server, parts, past, at)
+    return [*parts, *_ended_before(setup, server, parts, past, at)]
+
+
+def _best(setup: Setup, user: User, server: Server, policy: Policy, at: datetime) -> list[Part]:
+    """Return the snapshot of a server to bring back, and what came since where that is not the latest."""
     chosen = choose(setup.readable.list_snapshots(server=server), now=at)
     if chosen is None:
         return []
@@ -171,33 +188,59 @@ def _chosen(setup: Setup, user: User, server: Server, policy: Policy, at: dateti
         said = f"{chosen.snapshot} cannot be read, so an earlier one is taken"
         return [Part(snapshot=latest, user=user, policy=policy, said=said)]
     if latest is None:
-        parts = [Part(snapshot=snapshot, user=user, policy=policy)]
-    else:
-        main = merged(snapshot, latest)
-        parts = [
-            Part(
-                snapshot=main.snapshot,
-                user=user,
-                policy=policy,
-                dropped_from=chosen.dropped_from,
-                left_out=main.left_out,
-            ),
-            Part(snapshot=latest, user=user, policy=policy, said="what came after it", is_rest=True),
-        ]
-    half = abandoned(setup.readable, server, at)
-    if half is not None and half not in (chosen.snapshot, chosen.latest):
-        with suppress(SnapshotNotFound, SnapshotDamaged):
-            rest, said = setup.readable.get_snapshot(half), "what a restore that was interrupted had not made"
-            parts.append(Part(snapshot=rest, user=user, policy=policy, said=said, is_rest=True))
-    return [*parts, *_ended_before(setup, server, parts, at)]
+        return [Part(snapshot=snapshot, user=user, policy=policy)]
+    main = merged(snapshot, latest)
+    return [
+        Part(
+            snapshot=main.snapshot,
+            is_composed=main.snapshot.topology != snapshot.topology,
+            user=user,
+            policy=policy,
+            dropped_from=chosen.dropped_from,
+            left_out=main.left_out,
+        ),
+        Part(snapshot=latest, user=user, policy=policy, said="what came after it", is_rest=True),
+    ]
 
 
-def _ended_before(setup: Setup, server: Server, parts: Sequence[Part], at: datetime) -> Iterator[Part]:
+def _abandoned(setup: Setup, server: Server, parts: Sequence[Part], past: Past, at: datetime) -> Iterator[Part]:
+    """Yield what a restore had not made when it was interrupted, and its server ended too."""
+    store = setup.readable
+    half = abandoned(store, server, at)
+    snapshot = None if half is None else _snapshot_of(setup, half)
+    if half is None or snapshot is None:
+        return
+    known = [part.snapshot for part in parts]
+    later = (each.id for each in store.list_snapshots(server=server) if each.taken_at >= half.began_at)
+    found = lost(snapshot, chain(map(whereabouts_of, known), past.of(later)), store.list_restores())
+    panes = frozenset() if found is None else found.panes & half.making
+    if found is None or not panes:
+        return
+    found = msgspec.structs.replace(found, panes=panes)
+    yield _beside(parts, found, known, half, said="what a restore that was interrupted had not made")
+
+
+def _beside(
+    parts: Sequence[Part], found: Lost, known: Sequence[Snapshot], restore: Restore | None = None, *, said: str
+) -> Part:
+    """Return what was lost as a part that comes behind these."""
+    snapshot = beside(found, (each.topology for each in known))
+    scope = Scope() if restore is None or restore.scope is None else restore.scope
+    policy = msgspec.structs.replace(
+        parts[0].policy,
+        panes=found.panes,
+        sessions=found.sessions,
+        commands=scope.commands,
+        as_saved=scope.as_saved,
+    )
+    is_composed = snapshot.topology != found.snapshot.topology or (restore is not None and restore.composed is not None)
+    return Part(snapshot=snapshot, is_composed=is_composed, user=parts[0].user, policy=policy, said=said, is_rest=True)
+
+
+def _ended_before(setup: Setup, server: Server, parts: Sequence[Part], past: Past, at: datetime) -> Iterator[Part]:
     """Yield what ended with servers that were on this socket before, as far as these parts do not bring it back."""
     store = setup.readable
     known = [part.snapshot for part in parts]
-
-    past = Past(store)
     gone = past.former(store.list_snapshots(server=server), at)
     restores = store.list_restores() if gone else ()
     for each in gone:
@@ -206,12 +249,10 @@ def _ended_before(setup: Setup, server: Server, parts: Sequence[Part], at: datet
             found = lost(last, since, restores)
             if found is None:
                 continue
-            policy = msgspec.structs.replace(parts[0].policy, panes=found.panes, sessions=found.sessions)
-            part = Part(snapshot=last, user=parts[0].user, policy=policy, said=_ENDED_BEFORE, is_rest=True)
+            part = _beside(parts, found, known, said=_ENDED_BEFORE)
             if _was_ended(store, last):
-                yield msgspec.structs.replace(part, is_offered=True)
+                yield msgspec.structs.replace(part, snapshot=last, is_composed=False, is_offered=True)
                 continue
-            part = msgspec.structs.replace(part, snapshot=beside(found, (each.topology for each in known)))
             known.append(part.snapshot)
             yield part
 
@@ -225,13 +266,29 @@ def _was_ended(store: EventLog, snapshot: Snapshot) -> bool:
 def _going_on(setup: Setup, user: User, server: Server, policy: Policy, at: datetime) -> Part | None:
     """Return the part that finishes an interrupted restore of a server, None when there is none to finish."""
     begun = _begun(setup, user, server, at)
-    if begun is None:
+    snapshot = None if begun is None else _snapshot_of(setup, begun)
+    if begun is None or snapshot is None:
         return None
+    if begun.scope is not None:
+        # Of what was asked for then, and no more: the rest of it may have been closed on purpose.
+        policy = msgspec.structs.replace(policy, **msgspec.structs.asdict(begun.scope))
+    return Part(
+        snapshot=snapshot,
+        is_composed=begun.composed is not None,
+        user=user,
+        policy=policy,
+        said="going on with a restore that was interrupted",
+    )
+
+
+def _snapshot_of(setup: Setup, restore: Restore) -> Snapshot | None:
+    """Return what a restore was bringing back, where it was; None when that is gone."""
     try:
-        snapshot = setup.readable.get_snapshot(begun.snapshot)
-    except SnapshotNotFound:
+        snapshot = restore.composed or setup.readable.get_snapshot(restore.snapshot)
+    except (SnapshotNotFound, SnapshotDamaged):
         return None
-    return Part(snapshot=snapshot, user=user, policy=policy, said="going on with a restore that was interrupted")
+    here: Snapshot = msgspec.structs.replace(snapshot, server=restore.server)
+    return here
 
 
 def _begun(setup: Setup, user: User, server: Server, at: datetime) -> Restore | None:

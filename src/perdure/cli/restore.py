@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 
+import msgspec
+
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
 from perdure.cli.parts import Part, apart, named_part, panes_meant, parts_of, selected
 from perdure.cli.render import age, counted, print_json, print_table, printable
@@ -15,8 +17,9 @@ from perdure.cli.restoring import Lines, Progress, planned_of, row_of
 from perdure.compat.resuming import resume_log, write_resume_log
 from perdure.errors import NotFound, PerdureError, UsageError
 from perdure.host.clock import now
-from perdure.model.plan import Action, Outcome, Result
+from perdure.model.plan import Action, Outcome, Result, Step
 from perdure.restore.left_out import ended_on_purpose, sentence, still_left_out
+from perdure.restore.living import conversation_of
 from perdure.restore.plan import LEFT_ALONE, Conversation, Holder, is_left_alone
 from perdure.restore.prepare import Ground, Prepared, prepare
 from perdure.restore.run import restore
@@ -67,13 +70,16 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         theirs = taken.setdefault(part.user.uid, {})
         with apart(part.snapshot.server, troubles, is_alone=is_alone):
             if part.is_rest:
-                ready = prepare(part.snapshot, part.user, part.policy, ground, theirs)
+                ready = _prepared(part, ground, theirs)
                 if part.is_offered:
                     left_out += ended_on_purpose(ready)
                 if part.is_offered or _is_nothing(ready):
                     continue
+                part = _without_what_is_there(part, ready, results if args.dry_run else ())
+                if part.policy.panes != ready.scope.panes and _is_nothing(_prepared(part, ground, theirs)):
+                    continue
             done = _one(part, ground, args, theirs, at, first=1 + sum(len(outcomes) for _, outcomes in results))
-            results.append(done)
+            results.append((done[0], [outcome for outcome in done[1] if _is_told(part, outcome.step)]))
             left_out += part.left_out
             _log(part, done[1], at, args)
             theirs |= done[0].conversations
@@ -83,6 +89,41 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 run = with_setup(_run)
 
 
+def _is_told(part: Part, step: Step) -> bool:
+    """Say whether a step is worth telling: what a part beside others leaves to them was told with those."""
+    return not part.is_rest or step.action not in (Action.LEAVE, Action.KEEP) or is_left_alone(step)
+
+
+def _prepared(part: Part, ground: Ground, taken: dict[Conversation, Holder]) -> Prepared:
+    return prepare(part.snapshot, part.user, part.policy, ground, taken, is_composed=part.is_composed)
+
+
+def _without_what_is_there(part: Part, ready: Prepared, planned: Sequence[tuple[Prepared, list[Outcome]]]) -> Part:
+    """Return a part that brings back what else is lost, without what is not: it needs no pane that says so.
+
+    That is each conversation somebody is in by now, and, where nothing is done, what those before it would have made.
+    """
+    held = {key for key, holder in ready.living.held.items() if holder.process is None}
+    places = {
+        step.target
+        for other, _ in planned
+        for step in other.plan.steps
+        if other.plan.server.key == ready.plan.server.key and step.pane in other.plan.making | other.plan.unfinished
+    }
+    targets = {step.pane: step.target for step in ready.plan.steps}
+    panes = frozenset(
+        pane.id
+        for pane in ready.snapshot.topology.panes
+        if part.policy.wants(pane.id)
+        and (pane.id in ready.plan.panes or conversation_of(pane.identity) not in held)
+        and targets[pane.id] not in places
+    )
+    if all(pane.id in panes for pane in ready.snapshot.topology.panes if part.policy.wants(pane.id)):
+        return part
+    left: Part = msgspec.structs.replace(part, policy=msgspec.structs.replace(part.policy, panes=panes))
+    return left
+
+
 def _is_nothing(ready: Prepared) -> bool:
     """Say whether there is nothing to do, and nothing to say of a conversation that is not running."""
     return ready.plan.is_done and not any(is_left_alone(step) for step in ready.plan.steps)
@@ -90,7 +131,9 @@ def _is_nothing(ready: Prepared) -> bool:
 
 def _brought_back(results: Sequence[tuple[Prepared, list[Outcome]]]) -> set[tuple[str, str, str]]:
     """By user and agent the conversations that somebody is in, or will be, when all is done."""
-    return {(ready.user.name, key[0], key[2]) for ready, _ in results for key in ready.conversations}
+    return {
+        (ready.user.name, key[0], key[2]) for ready, _ in results for key in (*ready.conversations, *ready.living.held)
+    }
 
 
 def _log(part: Part, outcomes: Sequence[Outcome], at: datetime, args: argparse.Namespace) -> None:
@@ -107,10 +150,10 @@ def _log(part: Part, outcomes: Sequence[Outcome], at: datetime, args: argparse.N
 def _one(
     part: Part, ground: Ground, args: argparse.Namespace, taken: dict[Conversation, Holder], at: datetime, *, first: int
 ) -> tuple[Prepared, list[Outcome]]:
-    lines = Lines(first) if args.progress else None
+    lines = Lines(first, lambda step: _is_told(part, step)) if args.progress else None
 
     def prepared() -> Prepared:
-        ready = prepare(part.snapshot, part.user, part.policy, ground, taken)
+        ready = _prepared(part, ground, taken)
         if not args.json:
             _announce(part, ready, at)
         if lines is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -32,24 +33,26 @@ def planned_of(step: Step) -> Outcome:
 class Lines:
     """How far a restore has come, as a line of JSON for the plan and for every step that is settled.
 
-    `first` is the number of its first step.
+    `first` is the number of its first step that is told.
     """
 
-    def __init__(self, first: int) -> None:
+    def __init__(self, first: int, is_told: Callable[[Step], bool]) -> None:
         self._first = first
+        self._is_told = is_told
         self._numbers: dict[str, int] = {}
         self._ready: Prepared | None = None
 
     def plan(self, ready: Prepared) -> None:
         """Tell what will be done."""
         self._ready = ready
-        self._numbers = {step.pane: number for number, step in enumerate(ready.plan.steps, self._first)}
-        rows = [row_of(self._numbers[step.pane], ready, planned_of(step)) for step in ready.plan.steps]
+        steps = list(filter(self._is_told, ready.plan.steps))
+        self._numbers = {step.pane: number for number, step in enumerate(steps, self._first)}
+        rows = [row_of(self._numbers[step.pane], ready, planned_of(step)) for step in steps]
         print_json(ProgressLine(planned=tuple(rows)))
 
     def note(self, outcome: Outcome) -> None:
         """Tell how a step stands now."""
-        if self._ready is not None:
+        if self._ready is not None and self._is_told(outcome.step):
             print_json(ProgressLine(step=row_of(self._numbers[outcome.step.pane], self._ready, outcome)))
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from perdure.model.identity import AgentDetails, Identity
 from perdure.model.process import Command
 from perdure.model.server import Server, ServerProcess
+from perdure.model.snapshot import Snapshot
 from perdure.model.topology import Link
 
 
@@ -128,11 +129,32 @@ class Outcome(Struct, frozen=True, kw_only=True):
     kept: Kept | None = None
 
 
+class Scope(Struct, frozen=True, kw_only=True):
+    """What of a snapshot is brought back, and what it is taken for."""
+
+    #: The sessions and panes asked for; None for all.
+    sessions: frozenset[str] | None = None
+    panes: frozenset[str] | None = None
+    #: What starts the agents of panes that were imported, where the format they come from says how.
+    commands: Mapping[str, Command] = {}
+    #: The snapshot is meant as it was saved: what an agent went on to later is not looked at.
+    as_saved: bool = False
+
+    def wants(self, pane: str) -> bool:
+        """Say whether a pane was asked for."""
+        return self.panes is None or pane in self.panes
+
+
 class Restore(Struct, frozen=True, kw_only=True):
     """A restore as the journal keeps it: what it was going to make, so that another can go on with it."""
 
     id: str
     snapshot: str
+    #: What was made of the snapshot for this restore (restore/merge.py, restore/lost.py): whoever goes on with it must
+    #: mean the same by its panes. None when it was brought back as it was saved.
+    composed: Snapshot | None = None
+    #: What of it was asked for, by all runs of this restore together; None in what was written before that was kept.
+    scope: Scope | None = None
     server: Server
     began_at: datetime
     #: The server it works on; None until one answers.

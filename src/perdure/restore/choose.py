@@ -66,10 +66,10 @@ def unfinished(journal: RestoreJournal, server: Server, process: ServerProcess |
     return found if found.process in (None, process) else None
 
 
-def abandoned(journal: RestoreJournal, server: Server, now: datetime) -> str | None:
-    """Return the snapshot of a restore that was interrupted and whose server is gone, None when there is none.
+def abandoned(journal: RestoreJournal, server: Server, now: datetime) -> Restore | None:
+    """Return a restore that was interrupted and whose server is gone, None when there is none.
 
     What was saved in between may hold only the half of it that had been made.
     """
     found = journal.open_restore(server)
-    return None if found is None or now - found.began_at > _FRESH else found.snapshot
+    return None if found is None or now - found.began_at > _FRESH else found

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from perdure.agents.generic import is_waiting_shell
 from perdure.model.identity import Identity
-from perdure.model.plan import AGENT_ACTIONS, Action, Plan, Restore, Step
+from perdure.model.plan import AGENT_ACTIONS, Action, Plan, Restore, Scope, Step
 from perdure.model.process import Command, Process
 from perdure.model.secrets import is_secret_name, is_secret_value
 from perdure.model.snapshot import CAPTURED, Snapshot
@@ -69,26 +69,20 @@ class Living(Struct, frozen=True, kw_only=True):
     made: Mapping[str, str] = {}
 
 
-class Policy(Struct, frozen=True, kw_only=True):
+class Policy(Scope, frozen=True, kw_only=True):
     """What is wanted back, and how."""
 
     #: Names of programs that are started again; None for every program.
     programs: frozenset[str] | None = frozenset()
     #: Every agent waits for Enter.
     lazy: bool = False
-    #: The sessions and panes asked for; None for all.
-    sessions: frozenset[str] | None = None
-    panes: frozenset[str] | None = None
-    #: What starts the agents of panes that were imported, where the format they come from says how.
-    commands: Mapping[str, Command] = {}
-    #: The snapshot is meant as it was saved: what an agent went on to later is not looked at.
-    as_saved: bool = False
     #: Variables that are given back though they may be secrets, and that nobody else may read.
     private: frozenset[str] = frozenset()
 
-    def wants(self, pane: str) -> bool:
-        """Say whether a pane was asked for."""
-        return self.panes is None or pane in self.panes
+    @property
+    def scope(self) -> Scope:
+        """What is wanted back, apart from how."""
+        return Scope(sessions=self.sessions, panes=self.panes, commands=self.commands, as_saved=self.as_saved)
 
     def runs(self, argv: tuple[str, ...]) -> bool:
         """Say whether a program is started again."""

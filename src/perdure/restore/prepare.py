@@ -12,7 +12,7 @@ from msgspec import Struct
 from perdure.agents import roster
 from perdure.errors import Unanswered
 from perdure.host.processes import read_processes
-from perdure.model.plan import AGENT_ACTIONS, Plan, Restore
+from perdure.model.plan import AGENT_ACTIONS, Plan, Restore, Scope
 from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture, Miss, Missed, Snapshot
 from perdure.model.topology import Pane
@@ -54,6 +54,10 @@ class Prepared(Struct, frozen=True, kw_only=True):
     user: User
     living: Living
     plan: Plan
+    #: What was asked for.
+    scope: Scope = Scope()
+    #: The snapshot as it was handed in, when it was made of several.
+    composed: Snapshot | None = None
 
     @property
     def conversations(self) -> dict[Conversation, Holder]:
@@ -76,13 +80,18 @@ def prepare(
     policy: Policy,
     ground: Ground,
     taken: Mapping[Conversation, Holder] | None = None,
+    *,
+    is_composed: bool = False,
 ) -> Prepared:
     """Look at what is there, and plan. `taken` are conversations other restores of this run give to their panes.
+
+    `is_composed` says that the snapshot is not as it was saved: what a restore of the saved one made is not of this one.
 
     Raises `Unanswered` when a server is there and does not tell what it holds.
     """
     config = ground.around.config
     known = roster(config.agents)
+    composed = snapshot if is_composed else None
     captures = _captures(user, snapshot.server, ground)
     process = next((each.topology.process for each in captures if each.server.key == snapshot.server.key), None)
     found, since = living(
@@ -93,7 +102,7 @@ def prepare(
         ground.around.view_of(user),
         user,
         ground.around.me,
-        interrupted=interrupted(ground.store, snapshot, process),
+        interrupted=interrupted(ground.store, snapshot, composed, process),
         taken=(taken or {}).keys(),
         settled=moved_on(snapshot, ground.store),
     )
@@ -102,11 +111,11 @@ def prepare(
         since = {pane: each for pane, each in since.items() if each.identity.conversation == saved[pane]}
     snapshot = renewed(snapshot, since)
     found = msgspec.structs.replace(
-        found, held={**(taken or {}), **found.held}, made=made_before(ground.store, snapshot, process)
+        found, held={**(taken or {}), **found.held}, made=made_before(ground.store, snapshot, composed, process)
     )
     adapters = known.called(agents_of(snapshot))
     planned = told(plan(snapshot, found, adapters, policy), since)
-    return Prepared(snapshot=snapshot, user=user, living=found, plan=planned)
+    return Prepared(snapshot=snapshot, user=user, living=found, plan=planned, scope=policy.scope, composed=composed)
 
 
 def _captures(user: User, server: Server, ground: Ground) -> list[Capture]:
@@ -122,20 +131,35 @@ def _captures(user: User, server: Server, ground: Ground) -> list[Capture]:
     raise Unanswered(said)
 
 
-def interrupted(journal: RestoreJournal, snapshot: Snapshot, process: ServerProcess | None) -> Restore | None:
+def interrupted(
+    journal: RestoreJournal, snapshot: Snapshot, composed: Snapshot | None, process: ServerProcess | None
+) -> Restore | None:
     """Return the restore of this server that did not come to its end, as far as what it made can still be there."""
     found = journal.open_restore(snapshot.server)
-    if found is None or process is None or found.snapshot != snapshot.id:
+    if found is None or process is None or not _is_of(found, snapshot, composed):
         return None
     # One that was ended before it could say which server it works on had made nothing yet.
     return found if found.process == process else None
 
 
-def made_before(journal: RestoreJournal, snapshot: Snapshot, process: ServerProcess | None) -> dict[str, str]:
+def made_before(
+    journal: RestoreJournal, snapshot: Snapshot, composed: Snapshot | None, process: ServerProcess | None
+) -> dict[str, str]:
     """Return the panes that earlier restores of this snapshot made on this very server, with those they are."""
     made: dict[str, str] = {}
     for each in reversed(journal.list_restores() if process is not None else ()):
-        if (each.snapshot, each.server.key, each.process) == (snapshot.id, snapshot.server.key, process):
+        is_here = (each.server.key, each.process) == (snapshot.server.key, process)
+        if is_here and _is_of(each, snapshot, composed):
             known = {pane: outcome.pane for pane, outcome in each.outcomes.items() if pane in each.making}
             made |= {now: pane for pane, now in known.items() if now is not None}
     return made
+
+
+def _is_of(restore: Restore, snapshot: Snapshot, composed: Snapshot | None) -> bool:
+    """Say whether a restore means by the ids of panes what is meant by them here.
+
+    Of one snapshot several may be made: with what was in its places later, and with what is to come behind that.
+    """
+    if restore.snapshot != snapshot.id or (restore.composed is None) != (composed is None):
+        return False
+    return restore.composed is None or composed is None or restore.composed.topology == composed.topology

@@ -19,7 +19,7 @@ from perdure.host.scratch import Scratch, remove_stale
 from perdure.host.terminals import Terminal
 from perdure.host.vault import vault_dir
 from perdure.host.waiting import wait_until
-from perdure.model.plan import AGENT_ACTIONS, Action, Kept, Outcome, Restore, Result, Step
+from perdure.model.plan import AGENT_ACTIONS, Action, Kept, Outcome, Restore, Result, Scope, Step
 from perdure.model.process import Process
 from perdure.model.server import Server, ServerProcess
 from perdure.model.topology import Topology
@@ -151,6 +151,8 @@ class _Run:
             Restore(
                 id=self._id,
                 snapshot=self._snapshot.id,
+                composed=self._prepared.composed,
+                scope=_together(begun.scope if begun else None, self._prepared.scope),
                 server=self._plan.server,
                 began_at=self._began_at,
                 process=process,
@@ -418,6 +420,20 @@ class _Run:
                     outcome, result=Result.FAILED, why="the pane was made, and is gone again", pane=None
                 )
                 self._tell(gone)
+
+
+def _together(begun: Scope | None, now: Scope) -> Scope:
+    """What an interrupted restore was asked for, and who goes on with it."""
+    if begun is None:
+        return now
+    both: Scope = msgspec.structs.replace(
+        now, panes=_either(begun.panes, now.panes), sessions=_either(begun.sessions, now.sessions)
+    )
+    return both
+
+
+def _either(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    return None if one is None or other is None else one | other
 
 
 def _panes(control: Control) -> dict[str, Terminal]:
