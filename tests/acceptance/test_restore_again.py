@@ -39,7 +39,7 @@ def begin(simulants: Simulants, tmux: TmuxServer, session: str, *words: str) -> 
 def crash(simulants: Simulants, tmux: TmuxServer) -> int:
     """Kill the server, wait until its agents are gone, and return how much they have noted."""
     tmux.kill9()
-    wait_for(lambda: not simulants.running(), "the end of the agents")
+    simulants.await_gone()
     return len(simulants.records())
 
 

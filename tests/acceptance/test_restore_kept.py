@@ -39,7 +39,7 @@ class Scene:
     def crash(self) -> None:
         """Kill the server, and wait until its agents are gone."""
         self.tmux.kill9()
-        wait_for(lambda: not self.agents.running(), "the end of the agents")
+        self.agents.await_gone()
 
     @property
     def transcript(self) -> str:

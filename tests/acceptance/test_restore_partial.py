@@ -206,7 +206,7 @@ def begin(simulants: Simulants, tmux: TmuxServer, session: str, prompt: str) -> 
 def crash(simulants: Simulants, tmux: TmuxServer) -> None:
     """Kill the server, and wait until its agents have noticed."""
     tmux.kill9()
-    wait_for(lambda: not simulants.running(), "the end of the agents")
+    simulants.await_gone()
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ class Scene:
             os.kill(pid, signal.SIGTERM)
         if not tidily:
             self.agents.end_all()
-        wait_for(lambda: not self.agents.running(), "the end of the agents")
+        self.agents.await_gone()
         self.began = len(self.agents.records())
 
     def back(self, *args: str) -> dict[str, dict[str, Any]]:
