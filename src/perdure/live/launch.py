@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from perdure.agents import Roster, agent_of
 from perdure.errors import NotFound, PerdureError, UsageError
@@ -35,6 +35,7 @@ from perdure.model.wrapped import read_wrapper
 from perdure.ports import AgentAdapter, Begins, HostView
 from perdure.tmux.act import Made, NameTaken, Spot, end_unused, new_session, session_names
 from perdure.tmux.peek import Peeked, peek
+from perdure.tmux.sockets import refuse_strangers
 from perdure.tmux.wrap import Start, command, ended_with, is_starting
 
 _INTERVAL = 0.15
@@ -87,7 +88,7 @@ class Launched(Struct, frozen=True, kw_only=True):
     #: The server's process.
     server: int
     agent: str | None = None
-    #: What came of the prompt, where it was typed.
+    #: What came of the prompt: refused where it was not typed. None where there was none, or it stood on the command line.
     delivery: Delivery | None = None
     #: What the pane shows, where it is not ready.
     screen: tuple[str, ...] = ()
@@ -222,7 +223,7 @@ def launch(
 
     `environ` is what a server gets that has to be started; `inherits`: the session of one that runs gets of it what tmux
     takes over from a person's terminal. `names` are numbers not to be given again, `patience` how long tmux may take to
-    answer. Raises NameTaken, Refused when the socket is somebody else's, Unanswered, and what `act.new_session` does.
+    answer. Raises NameTaken, Refused when the socket is somebody else's, UsageError when it is none, Unanswered, and what `act.new_session` does.
     """
     made = _make(asked, socket, owner, environ, inherits, names, patience)
     spot = Spot(socket, owner, made.pane, made.server, patience)
@@ -239,6 +240,9 @@ def launch(
         left = max(1.0, deadline - ticking())
         delivery = deliver(message(asked.prompt), to, known=known, view=view, now=now, pause=pause, timeout=left)
         verdict, look = _after(delivery, asked, spot._replace(first=first.pid if first else None), known, pause)
+    elif asked.prompt:
+        delivery = Delivery(result=Result.REFUSED, why=verdict.why, agent=agent.name if agent is not None else None)
+        verdict = structs.replace(verdict, why=f"{verdict.why}; the prompt was not typed")
     is_ready = verdict.result is Readiness.READY
     return Launched(
         result=verdict.result,
@@ -277,6 +281,7 @@ def _make(
     start = Start(argv=asked.argv, name=asked.called, again=asked.again)
     words = command(start) if asked.argv else ()
     tried: list[str] = []
+    refuse_strangers(socket, owner)
     while True:
         there = session_names(socket, owner, timeout=patience) if os.path.lexists(socket) else None
         if there is None:

@@ -134,7 +134,7 @@ def new_session(
 
     A server that is started gets `environ`, all of it. One that runs takes over what tmux takes of a new client's
     (`update-environment`), unless `inherits` is False. `prefix` starts the client elsewhere (host/scope.py). Raises
-    NameTaken, Refused when the socket is somebody else's, and PerdureError with tmux's own words.
+    NameTaken, Refused when the socket is somebody else's, UsageError when it is none, and PerdureError with tmux's own words.
     """
     refuse_strangers(socket, owner)
     command = ["new-session", "-d", *(() if inherits else ("-E",)), "-P", "-F", _MADE, "-s", literal(name)]

@@ -113,7 +113,7 @@ class Control:
     `environ` is all the client, and a server it starts, gets; TMUX and TMUX_PANE never are among it. `prefix` is a
     command that starts the client elsewhere (see host/scope.py), and that then becomes `owner` for us.
 
-    Raises Refused when the socket belongs to somebody else, TmuxMissing, and on entering what `ask` raises.
+    Raises Refused when the socket belongs to somebody else, UsageError when it is none, TmuxMissing, and on entering what `ask` raises.
 
     """
 

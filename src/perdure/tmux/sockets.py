@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from perdure.errors import Refused
-from perdure.model.text import decode, encode
+from perdure.errors import Refused, UsageError
+from perdure.model.text import decode, encode, visible
 from perdure.model.user import User
 
 
@@ -58,7 +58,11 @@ def owner_of(path: str) -> int | None:
 
 
 def refuse_strangers(path: str, owner: User) -> None:
-    """Raise Refused when whoever listens on a socket, or could put one there, is neither `owner` nor root."""
+    """Raise Refused when whoever listens on a socket, or could put one there, is neither `owner` nor root.
+
+    Raises UsageError when there is something else at this path (`refuse_other_things`).
+    """
+    refuse_other_things(path)
     holder = owner_of(path)
     if holder not in (None, owner.uid):
         # Whoever listens there would be handed the environment, and the words of every program.
@@ -67,6 +71,22 @@ def refuse_strangers(path: str, owner: User) -> None:
     if holder is None and (keeper := owner_of(directory)) not in (None, 0, owner.uid):
         # Whoever owns the directory could put a socket of their own in the place of the server's.
         raise _refusal(directory, keeper, owner)
+
+
+def refuse_other_things(path: str) -> None:
+    """Raise UsageError where a server that is started would delete something: tmux puts its socket in the place of anything.
+
+    That is whatever is at this path and no socket, and a file with something in it where tmux has its lock meanwhile.
+    """
+    raw = encode(path)
+    if os.path.lexists(raw) and not _is_mode(raw, stat.S_ISSOCK):
+        raise UsageError(
+            f"{visible(path)} is there already and no socket, so no tmux server is asked for or started there."
+        )
+    lock = raw + b".lock"
+    is_ours = not os.path.lexists(lock) or (_is_mode(lock, stat.S_ISREG) and not os.stat(lock).st_size)
+    if not is_ours and (not os.path.lexists(raw) or is_deserted(path)):
+        raise UsageError(f"tmux would delete {visible(decode(lock))}, which is there already; name another socket.")
 
 
 def is_deserted(path: str) -> bool:
@@ -95,6 +115,14 @@ def _listed(directory: str) -> list[str]:
         return os.listdir(directory)
     except OSError:
         return []
+
+
+def _is_mode(path: bytes, is_it: Callable[[int], bool]) -> bool:
+    """Whether what is at a path, or where it leads, is of a kind; not when nothing is, or nobody may look."""
+    try:
+        return is_it(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _is_socket(path: str) -> bool:
