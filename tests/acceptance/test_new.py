@@ -183,6 +183,7 @@ def test_an_agent_that_wants_somebody_first_says_so(
     assert ran.code == 4
     assert "attention(permission)" in ran.err
     assert "Allow this?" in ran.err
+    assert "; the prompt was not typed." in ran.err
     assert ring.told() == []
 
 

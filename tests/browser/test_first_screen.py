@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from playwright.sync_api import expect
@@ -174,6 +175,47 @@ def test_an_agent_is_started_from_the_page_and_ended_again_once_it_is_kept(
         page.get_by_role("button", name="End the pane").click()
         expect(page.locator(".ended li.run")).to_contain_text("roof")
         watcher.await_gone("roof:0.0")
+
+
+def test_what_an_agent_was_not_told_at_its_start_is_said_and_kept_also_for_who_did_not_wait(
+    machine: Machine, dashboard: Callable[..., Dashboard]
+) -> None:
+    gate = os.path.join(machine.home.root, "gate")
+    with open(machine.agents.path) as file:
+        own = file.read()
+    # One that takes its time, and asks something before it can be told anything.
+    assert own.count(' "$@"') == 1
+    waits = own.replace(' "$@"', ' "$@" "run make all"').replace(
+        "exec ", f"until [ -e '{gate}' ]; do sleep 0.1; done\nexec "
+    )
+    with open(machine.agents.path, "w") as file:
+        file.write(waits)
+    with machine.watched():
+        looking = dashboard()
+        page = looking.page
+        page.get_by_role("button", name="Start an agent here").click()
+        page.get_by_role("combobox", name="Agent").fill("simulant")
+        page.get_by_label("What it is to do").fill("refactor")
+        page.get_by_label("Name of the session").fill("roof")
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.get_by_role("dialog")).to_contain_text("It is started all the same when you close this.")
+        expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+        with page.expect_response(
+            lambda each: each.url.endswith("/api/runs") and each.request.method == "POST"
+        ) as came:
+            page.get_by_role("button", name="Close").click()
+            page.get_by_role("link", name="Settings").first.click()
+            with open(gate, "w"):
+                pass
+        started = came.value.json()
+        assert (started["result"], started["delivery"]["result"]) == ("attention", "refused")
+        assert started["why"].endswith("; the prompt was not typed")
+        # Whoever went elsewhere is left there.
+        expect(page.get_by_role("heading", name="Settings")).to_be_visible()
+        page.get_by_role("link", name="Runs").first.click()
+        looking.open_run("roof")
+        expect(page.get_by_label("Tell it something")).to_have_value("refactor")
+        expect(page.locator(".said")).to_contain_text("Nothing was typed: simulant wants somebody")
 
 
 def test_nothing_moves_about_while_the_page_is_loaded(

@@ -18,6 +18,7 @@ import { Approval } from "./Approval";
 import { Conversation } from "./Conversation";
 import { Ending } from "./Ending";
 import { KeyBar } from "./KeyBar";
+import { isLeft } from "./left";
 import { isMore, next, type Fetched } from "./scrollback";
 import { Tell } from "./Tell";
 import type { TerminalHandle } from "./TerminalView";
@@ -187,7 +188,7 @@ function Live({ run }: { run: Run }) {
   // Where there is nobody to be told anything, another part of the page comes after the terminal.
   // What was written for an agent stays when it has ended.
   const wasTold = useRef(false);
-  wasTold.current ||= run.agent !== null;
+  wasTold.current ||= run.agent !== null || isLeft(run.id);
   const isTold = mayWrite() && wasTold.current;
   const takeSize = (): void => {
     if (isTaken) socket.releaseSize(run.id);

@@ -1,9 +1,10 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { ask, sentence } from "../api/ask";
 import { connection } from "../api/live";
 import type { Run } from "../api/shapes";
 import { notNow } from "../api/socket";
 import { Said } from "../text/Said";
+import { isLeft, taken } from "./left";
 import { cameOf, isForAnother, isReplaced, meantFor, saidOf, written, type Delivered, type Writing } from "./telling";
 
 /** A text for the agent, delivered as `perdure send` does, with what came of it. */
@@ -13,6 +14,13 @@ export function Tell({ run }: { run: Run }) {
   const isOld = notNow(connection.value) ?? (run.agent === null ? "No agent is there now." : null);
   const [isSending, setSending] = useState(false);
   const [said, setSaid] = useState<{ tone: string; text: string; isDraft?: boolean; isReplaced?: boolean } | null>(null);
+  const hasLeft = isLeft(run.id);
+  useEffect(() => {
+    const left = taken(run.id);
+    if (left === null) return;
+    setSaid({ tone: "call", text: left.said });
+    setWriting((now) => (now.text === "" ? left.writing : { ...now, text: `${left.writing.text}\n${now.text}`.trimStart() }));
+  }, [run.id, hasLeft]);
 
   // Whoever looks at a conversation tells that one something, and no other that may be there by now.
   const send = async (joined = false, who = meantFor(writing, run.who)): Promise<void> => {
@@ -60,7 +68,7 @@ export function Tell({ run }: { run: Run }) {
         {isSending ? "Sending…" : "Send"}
       </button>
       <p class={`said soft ${said ? `tone-${said.tone}` : ""}`} role="status">
-        {isOld !== null && text !== "" ? isOld : said === null ? "" : <Said text={said.text} />}
+        {said !== null && <Said text={said.text} />} {text !== "" && isOld}
       </p>
       {said?.isReplaced && text.trim() !== "" && isForAnother(writing, run.who) && (
         <div class="row choose">

@@ -1,5 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, sentence } from "../api/ask";
+import type { Run } from "../api/shapes";
+import { leave } from "../pane/left";
+import { saidOf, type Delivered } from "../pane/telling";
 import { go } from "../shell/route";
 import { Trouble } from "../shell/Trouble";
 import { cleanLine, cleanText } from "../text/clean";
@@ -17,19 +20,26 @@ interface Started {
   gone: boolean;
   /** What its pane shows, where it is not ready. */
   screen: string[];
+  /** What came of what it was to do; null where that stood on its command line, or there was nothing. */
+  delivery: Delivered | null;
 }
 
 const MOMENTS = 20;
 
 /** The run of what was started: the daemon may see it a moment later. */
-async function runOf(started: Started): Promise<string | null> {
+async function runOf(started: Started): Promise<Run | null> {
   for (let moment = 0; moment < MOMENTS; moment += 1) {
     await refresh();
     const found = runs.value?.find((run) => run.id === started.run || (run.socket === started.socket && run.pane_id === started.pane));
-    if (found) return found.id;
+    if (found) return found;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   return null;
+}
+
+/** What there is to say of what it was to do; null where it was told, or had it on its command line. */
+function untoldOf(delivery: Delivered | null): string | null {
+  return delivery === null || delivery.result === "delivered" ? null : saidOf(delivery);
 }
 
 /** Start an agent in a session of its own. */
@@ -38,12 +48,19 @@ export function NewRun({ onClose }: { onClose: () => void }) {
   const [trouble, setTrouble] = useState<string | null>(null);
   const [left, setLeft] = useState<Started | null>(null);
   const [isStarting, setStarting] = useState(false);
-  useEffect(() => dialog.current?.showModal(), []);
+  const isOpen = useRef(true);
+  useEffect(() => {
+    dialog.current?.showModal();
+    return () => {
+      isOpen.current = false;
+    };
+  }, []);
   const agents = [...new Set((runs.value ?? []).map((run) => run.agent).filter((name) => name !== null))].sort();
   const folders = [...new Set((runs.value ?? []).map((run) => run.cwd))].sort();
 
   const start = async (form: HTMLFormElement): Promise<void> => {
-    const given = Object.fromEntries([...new FormData(form)].filter(([, value]) => typeof value === "string" && value.trim() !== ""));
+    const said = [...new FormData(form)].filter((each): each is [string, string] => typeof each[1] === "string" && each[1].trim() !== "");
+    const given: Partial<Record<string, string>> = Object.fromEntries(said);
     setStarting(true);
     setTrouble(null);
     setLeft(null);
@@ -56,12 +73,19 @@ export function NewRun({ onClose }: { onClose: () => void }) {
         return;
       }
       const run = await runOf(started);
+      const untold = untoldOf(started.delivery);
       if (run === null) {
-        setTrouble(`It was started in session ${cleanLine(started.name)}, but has not been seen yet. It will be on the first screen.`);
+        setTrouble(`It was started in session ${cleanLine(started.name)}, but has not been seen yet. It will be on the first screen. ${cleanLine(untold ?? "")}`);
         return;
       }
+      if (untold !== null) {
+        const text = started.delivery?.result === "refused" ? (given.prompt ?? "") : "";
+        leave(run.id, { writing: { text, who: run.agent === null ? null : run.who }, said: untold });
+      }
+      // Whoever went elsewhere meanwhile is left there.
+      if (!isOpen.current) return;
       onClose();
-      go("runs", run);
+      go("runs", run.id);
     } catch (error) {
       setTrouble(sentence(error));
     } finally {
@@ -120,9 +144,14 @@ export function NewRun({ onClose }: { onClose: () => void }) {
             <pre class="output left-over">{cleanText(left.screen.join("\n").trim())}</pre>
           </>
         )}
+        {isStarting && (
+          <p class="soft" role="status">
+            It is started all the same when you close this.
+          </p>
+        )}
         <div class="row end">
           <button type="button" class="button" onClick={onClose}>
-            Cancel
+            {isStarting ? "Close" : "Cancel"}
           </button>
           <button class="button main" disabled={isStarting}>
             {isStarting ? "Starting…" : "Start"}
