@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from datetime import datetime, timedelta
 
 import httpx
 import pytest
 from msgspec import structs
 
+from perdure.host.lock import held
 from perdure.model.plan import Restore
+from tests.conftest import PrivateHome
 from tests.integration.api_here import Api, api_here
 from tests.integration.looking import until_at_rest
 from tests.integration.test_api_resources_snapshots import ended
@@ -77,5 +81,33 @@ def test_what_was_interrupted_and_lost_with_its_server_is_told_for_itself(saved:
             done = await bring_back(client, saved)
             rows = (await client.get("/api/restores")).json()["items"]
             assert [row["id"] for row in rows] == [done["id"], before.id]
+
+    asyncio.run(go())
+
+
+def test_one_that_could_not_begin_beside_another_does_not_hide_that(saved: str, private_home: PrivateHome) -> None:
+    async def go() -> None:
+        async with api_here() as api, api.client() as client:
+            with held(os.path.join(private_home.state, f"restore-{os.getuid()}.lock"), "restore for somebody"):
+                begun = (await client.post("/api/restores", json={"snapshot": saved})).json()
+                began_at = datetime.fromisoformat(begun["began_at"]) + timedelta(microseconds=1)
+
+                def at_work() -> Restore:
+                    """Somebody in a terminal was first."""
+                    store = api.world.daemon.rounds.world.store
+                    (before,) = store.list_restores()
+                    other = structs.replace(before, id="other", began_at=began_at, ended_at=None)
+                    store.begin_restore(other)
+                    return other
+
+                await api.world.daemon.in_order(lambda rounds: at_work())
+                failed = await ended(client, begun["id"])
+            assert (failed["state"], failed["steps"]) == ("failed", [])
+            rows = (await client.get("/api/restores")).json()["items"]
+            assert {"other", failed["id"]} <= {row["id"] for row in rows}
+        # Nor is what that has done told of it by the next daemon.
+        async with api_here() as api, api.client() as client:
+            told = (await client.get(f"/api/restores/{failed['id']}")).json()
+            assert (told["state"], told["steps"], told["message"]) == ("failed", [], failed["message"])
 
     asyncio.run(go())

@@ -27,6 +27,8 @@ class Past(Struct, frozen=True, kw_only=True):
     until: datetime | None
     #: The key of the server, where there was one only.
     server: str | None
+    #: It came as far as a plan; else nothing of the journal is its.
+    planned: bool
     #: None where its end was not told: the daemon had ended before.
     exit_code: int | None = None
     ended_at: datetime | None = None
@@ -41,7 +43,10 @@ def past_of(store: Store, id: str, sees: Callable[[Event], bool]) -> Past | None
         event = stored.event
         is_it = event.data.get("restore") == id and sees(event)
         if found is None and is_it:
-            found = Past(began_at=_moment(event.data.get("began_at")) or event.at, until=None, server=event.server)
+            began_at = _moment(event.data.get("began_at")) or event.at
+            # What is planned is told before anything else.
+            planned = event.kind is EventKind.RESTORING
+            found = Past(began_at=began_at, until=None, server=event.server, planned=planned)
         if found is None:
             continue
         if is_it and event.kind is EventKind.RESTORED:

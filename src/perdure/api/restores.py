@@ -22,13 +22,15 @@ from perdure.api.snapshots import find, may_see
 from perdure.api.world import ApiWorld
 from perdure.errors import NotFound, Refused, UsageError
 from perdure.live.whose import is_event_for
-from perdure.model.plan import Restore
+from perdure.model.plan import Action, Restore
 from perdure.model.server import Server
 from perdure.restore.shown import LeftOut, Restored, StepRow, Summary, Trouble, step_row, summary_of
 from perdure.store.store import Store
 
 #: How many restores of the journal are looked at: what happened before is seldom asked for.
 _MOST = 200
+#: What is done about a pane that nothing has to be done about.
+_LEFT_ALONE = (Action.KEEP, Action.LEAVE)
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1000)]
 
@@ -275,12 +277,22 @@ def _told_of(id: str, past: Past, journalled: Sequence[Restore]) -> RestoreShown
 def _is_of_past(journalled: Restore, past: Past, owner: int, kept: Sequence[Restore]) -> bool:
     is_then = _is_within(journalled, past.began_at, past.until, kept)
     is_there = journalled.server.uid == owner if past.server is None else journalled.server.key == past.server
-    return is_then and is_there
+    return is_then and is_there and past.planned
 
 
 def _is_of(journalled: Restore, one: Restoring, kept: Sequence[Restore]) -> bool:
     """Return whether what the journal tells is told already, by whoever asked for it here."""
-    return _is_within(journalled, one.began_at, one.ended_at, kept) and journalled.server.uid == one.asked.uid
+    is_then = _is_within(journalled, one.began_at, one.ended_at, kept)
+    if not is_then or journalled.server.uid != one.asked.uid:
+        return False
+    if one.state is State.RUNNING and not one.steps:
+        # It may have begun in this very moment.
+        return True
+    # What is planned for a server is told once nobody else can be at work for its user. One that came too late for that,
+    # or for which nothing was left to do, was not the one that is written down.
+    there = [step.action for step in one.steps if step.socket == journalled.server.socket]
+    is_gone_on_with = journalled.began_at < one.began_at
+    return bool(there) and (is_gone_on_with or any(each not in _LEFT_ALONE for each in there))
 
 
 def _is_within(journalled: Restore, since: datetime, until: datetime | None, kept: Sequence[Restore]) -> bool:
