@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.kit import only_json, save, topology, wait_for
+from tests.acceptance.kit import configure, only_json, save, topology, wait_for
 from tests.acceptance.restoring import by_target, restored
 from tests.acceptance.simulants import Simulants
 from tests.at_rest import Rest
@@ -100,6 +100,21 @@ def test_a_transcript_that_was_away_for_a_while(scene: Scene, perdure: Perdure) 
     # The mark was the old pane's.
     assert scene.tmux.run("show-options", "-p", "-t", "=work:") == b""
     assert scene.saved() == (scene.id, "registry", True)
+
+
+def test_a_transcript_in_which_nothing_is_left_of_what_was_said_verifies_nothing(
+    scene: Scene, perdure: Perdure, private_home: PrivateHome
+) -> None:
+    configure(private_home, "[restore]\nverify_seconds = 3\n")
+    save(perdure)
+    scene.crash()
+    with open(scene.transcript) as file:
+        head = file.readline()
+    with open(scene.transcript, "w") as file:
+        file.write(head)
+    (step,) = restored(perdure)["steps"]
+    assert (step["action"], step["result"], step["conversation"]) == ("resume", "unverified", scene.id)
+    assert "nothing of what was said" in step["why"]
 
 
 def test_one_that_failed_is_tried_again_after_every_crash(scene: Scene, perdure: Perdure) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from perdure.model.identity import Evidence, Identity
 from perdure.model.plan import Action, Result, Step
@@ -26,6 +26,8 @@ class Seen(Struct, frozen=True, kw_only=True):
     #: The pane is there.
     there: bool = True
     identity: Identity | None = None
+    #: Its files tell of nothing that was asked for in its conversation.
+    is_bare: bool = False
     #: The exit status, when the agent has ended.
     status: int | None = None
     #: What the pane shows; None when it was not looked at.
@@ -65,6 +67,8 @@ def judge(step: Step, seen: Seen, *, is_late: bool, was_up: bool = False, task: 
         return Verdict(result=Result.FAILED, why=f"{step.agent} did not start in time")
     if step.action is Action.START:
         return _begun(step, identity, is_over=is_late or was_up)
+    if task is None:
+        seen = structs.replace(seen, is_bare=False)
     return _resumed(step, identity, seen, task) or (_too_late(step, identity, seen) if is_late else None)
 
 
@@ -133,10 +137,11 @@ def _resumed(step: Step, identity: Identity, seen: Seen, task: str | None) -> Ve
     if same and identity.prompted is False:
         # Something was said in it when it was saved: it may not have read that yet, or it has lost it.
         return None
-    if _is_sure(identity):
+    if _is_sure(identity) and not (same and seen.is_bare):
         if same:
             return Verdict(result=Result.VERIFIED, why=f"known by {identity.evidence}")
         return Verdict(result=Result.FAILED, why=f"it came up in {identity.conversation} instead")
+    # Where nothing can be read of what was asked, it may be the same conversation by name only: its screen has to tell.
     # That a turn failed long ago is said on the screen as well, so an error speaks against nothing here. A question
     # does: until it is answered, nobody knows where it leads.
     asks = seen.reading is not None and seen.reading.state is State.ATTENTION
@@ -159,6 +164,8 @@ def _too_late(step: Step, identity: Identity, seen: Seen) -> Verdict:
     if identity.conversation == step.conversation:
         if identity.prompted is False:
             return Verdict(result=Result.FAILED, why="it came up with nothing of what was said in this conversation")
+        if seen.is_bare:
+            return Verdict(result=Result.UNVERIFIED, why="nothing of what was said in this conversation can be read")
         return Verdict(
             result=Result.UNVERIFIED, why=f"only its {identity.evidence} says that it is in this conversation"
         )

@@ -299,9 +299,12 @@ def renewed(snapshot: Snapshot, found: Mapping[str, Newer]) -> Snapshot:
     for pane in snapshot.topology.panes:
         each = found.get(pane.id)
         if each is not None:
+            saved = details.get(pane.id)
             # What was saved of one conversation says nothing about another.
-            if each.agent is not None or _key(each.identity) != _key(pane.identity):
-                details[pane.id] = structs.replace(details[pane.id], agent=each.agent)
+            if saved is not None and _key(each.identity) != _key(pane.identity):
+                details[pane.id] = structs.replace(saved, agent=each.agent)
+            elif saved is not None and each.agent is not None:
+                details[pane.id] = structs.replace(saved, agent=_with_task_of(each.agent, saved.agent))
             pane = structs.replace(pane, identity=each.identity)
         panes.append(pane)
     return structs.replace(
@@ -309,6 +312,11 @@ def renewed(snapshot: Snapshot, found: Mapping[str, Newer]) -> Snapshot:
         topology=structs.replace(snapshot.topology, panes=tuple(panes)),
         details=structs.replace(snapshot.details, panes=details),
     )
+
+
+def _with_task_of(now: AgentDetails, saved: AgentDetails | None) -> AgentDetails:
+    """What is known now. What was asked for was, whatever has become of the file that said so."""
+    return now if now.task is not None or saved is None else structs.replace(now, task=saved.task)
 
 
 def told(plan: Plan, found: Mapping[str, Newer]) -> Plan:

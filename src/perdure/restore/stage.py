@@ -19,6 +19,7 @@ from perdure.model.process import Process
 from perdure.model.screen import Screen
 from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture, Miss, Missed, Snapshot
+from perdure.model.topology import Pane
 from perdure.model.user import User
 from perdure.ports import AgentAdapter
 from perdure.restore.judge import Seen, is_in_title
@@ -88,12 +89,13 @@ class RealStage(Stage):
             return {pane: Seen() for pane in panes}
         self._seen = capture
         there = {pane.id: pane for pane in capture.topology.panes}
-        return {
-            pane: Seen(identity=None if there[pane].dead else there[pane].identity)
-            if pane in there
-            else Seen(there=False)
-            for pane in panes
-        }
+
+        def seen(pane: Pane) -> Seen:
+            details = capture.details.panes.get(pane.id)
+            is_bare = details is not None and details.agent is not None and details.agent.task is None
+            return Seen(identity=None if pane.dead else pane.identity, is_bare=is_bare)
+
+        return {pane: seen(there[pane]) if pane in there else Seen(there=False) for pane in panes}
 
     def panes(self) -> frozenset[str]:
         """Return the ids of all panes there are; raises `Unanswered` when nobody tells."""

@@ -58,6 +58,22 @@ def test_one_that_came_up_with_nothing_of_what_was_said_has_failed(evidence: Evi
 
 
 @pytest.mark.parametrize("evidence", PRESENT)
+def test_one_whose_files_tell_of_nothing_that_was_asked_is_not_verified_by_its_name(evidence: Evidence) -> None:
+    """Its transcript was cut, and it is in a conversation of the same id."""
+    seen = Seen(identity=an_identity(evidence=evidence, prompted=True), is_bare=True)
+
+    assert result(RESUME, seen) is None
+    assert result(RESUME, seen, is_late=True) is Result.UNVERIFIED
+    assert "nothing of what was said" in why(RESUME, seen, is_late=True)
+    # Where nothing was asked before either, that is how it was; what stands on its screen is there.
+    assert result(RESUME, seen, task=None) is Result.VERIFIED
+    shown = Seen(identity=an_identity(evidence=evidence, prompted=True), is_bare=True, screen=SHOWN)
+    assert result(RESUME, shown) is Result.VERIFIED
+    other = Seen(identity=an_identity(conversation="bad1dea", evidence=evidence), is_bare=True)
+    assert result(RESUME, other) is Result.FAILED
+
+
+@pytest.mark.parametrize("evidence", PRESENT)
 def test_another_conversation_is_a_failure_that_names_it(evidence: Evidence) -> None:
     seen = Seen(identity=an_identity(conversation="bad1dea", evidence=evidence), screen=SHOWN)
 
