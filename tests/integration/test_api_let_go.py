@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+from perdure.daemon.protocol import Detach, Follow
 from perdure.model.run import RunState
 from tests.acceptance.kit import sentence
 from tests.acceptance.simulants import Simulants
 from tests.conftest import PrivateHome
 from tests.integration.api_here import api_here, caller
+from tests.integration.sockets_here import socket_here
 from tests.integration.watching_here import await_run
 from tests.perdure_cli import Perdure
 from tests.tmux_server import PATIENCE, TmuxServer
@@ -107,3 +109,36 @@ def test_who_was_shown_a_pane_with_nobody_in_it_ends_nobody_who_was_started_ther
 
     asyncio.run(go())
     agents.end_all()
+
+
+def test_nothing_is_typed_into_the_terminal_of_what_was_let_go_of(perdure: Perdure, tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one", "cat")
+
+    async def go() -> None:
+        async with socket_here() as here, here.talk() as talk:
+            run = await await_run(here.daemon, "work:0.0")
+            await talk.say(op="open", run=run.id)
+            await talk.told("screen", run=run.id)
+            await here.world.answers.answer(Detach(run=run.id), caller().uid)
+            await talk.say(op="input", run=run.id, id=1, text="not for it")
+            # Whichever comes first.
+            await talk.until(lambda _: {"ack", "closed"} <= {message["type"] for message in talk.heard})
+            told = {message["type"]: message for message in talk.heard}
+            assert told["ack"]["result"] == "refused"
+            assert "is not followed any more" in told["closed"]["why"]
+            assert f"perdure follow {run.id}" in told["closed"]["why"]
+            # Nor can it be opened, and nobody says that it is gone.
+            await talk.say(op="open", run=run.id)
+            closed = await talk.told("closed", run=run.id)
+            assert f"perdure follow {run.id}" in closed["why"]
+            assert "gone" not in closed["why"]
+            assert "not there" not in closed["why"]
+            await here.world.answers.answer(Follow(run=run.id), caller().uid)
+            await talk.say(op="open", run=run.id)
+            await talk.told("screen", run=run.id)
+            await talk.say(op="input", run=run.id, id=2, text="again\r")
+            await talk.told("ack", id=2, result="sent")
+            await talk.reads(run.id, "again\r\nagain")
+            assert "not for it" not in talk.shown(run.id)
+
+    asyncio.run(go())

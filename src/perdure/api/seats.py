@@ -19,6 +19,7 @@ from perdure.api.socket_words import Close, Input, Open, ReleaseSize, TakeSize
 from perdure.api.world import ApiWorld
 from perdure.daemon.viewing import Viewer
 from perdure.errors import NotFound, PerdureError
+from perdure.live.ending import why_over
 from perdure.model.terminal import Closed
 
 #: How much of what is asked may wait to be done …
@@ -109,6 +110,10 @@ class Seat:
         self._close()
         try:
             viewer = await self._world.terminals.open(run, self._world.ground.user_of(run.server))
+            if self._world.current.get(run.id) is None and (now := await self._world.run(run.id, self._caller)).is_over:
+                # While it was opened, so that nobody who watched it was told.
+                viewer.close()
+                raise NotFound(why_over(now))
         except PerdureError as error:
             await self._say(words.frame(self.id, Closed(why=error.message.rstrip("."))))
             self._is_not_open()

@@ -87,6 +87,7 @@ class ApiWorld:
         self.rows = RunRows()
         #: Whoever watches a pane.
         self.terminals = Terminals(self._attaches)
+        answers.let_go = self.terminals.let_go
         self._readers = ThreadPoolExecutor(max_workers=READERS, thread_name_prefix="api-read")
         self._doers = Aside(DOERS)
         self._commands = asyncio.Semaphore(COMMANDS)

@@ -28,6 +28,8 @@ class Answers:
         self._began_at = daemon.rounds.world.now()
         #: Makes an address that logs a browser in as a user; raises why that cannot be.
         self.log_in: Callable[[User], str] = _nobody_listens
+        #: Is told, in the loop, of a run that nobody wants followed any more.
+        self.let_go: Callable[[Run], None] = _nobody_watches
 
     async def answer(self, request: protocol.AnyRequest, uid: int) -> Any:
         """Return what is asked for. Raises `PerdureError`."""
@@ -45,7 +47,9 @@ class Answers:
             case protocol.MarkTold():
                 return await self._daemon.in_order(lambda rounds: _told(rounds, request, uid))
             case protocol.Detach():
-                return await self._daemon.in_order(lambda rounds: _detach(rounds, request.run, uid))
+                over = await self._daemon.in_order(lambda rounds: _detach(rounds, request.run, uid))
+                self.let_go(over)
+                return over
             case protocol.Follow():
                 return await self._daemon.in_order(lambda rounds: _follow(rounds, request.run, uid))
             case protocol.Save():
@@ -86,6 +90,10 @@ class Answers:
 
 def _nobody_listens(user: User) -> str:
     raise NotFound("This daemon is not asked over HTTP: it was begun with --no-api, or nobody could listen.")
+
+
+def _nobody_watches(run: Run) -> None:
+    """No terminals are open where nobody serves them."""
 
 
 def _user_meant(name: str | None, uid: int) -> User:

@@ -25,18 +25,19 @@ class Backlog:
         self._most = most
         self._waiting: deque[Frame] = deque()
         self._size = 0
-        self._is_closed = False
+        #: Why nothing more comes, None as long as it does.
+        self.why: str | None = None
 
     def show(self, screen: Screen) -> None:
         """Take in a screen, and let go of what it makes worthless."""
-        if not self._is_closed:
+        if self.why is None:
             self.drop()
             self._waiting.append(screen)
             self.wants_screen = False
 
     def print(self, text: str) -> None:
         """Take in what was printed, or let go of everything when too much waits."""
-        if self.wants_screen or self._is_closed or not text:
+        if self.wants_screen or self.why is not None or not text:
             return
         if self._size + len(text) > self._most:
             self.drop()
@@ -46,19 +47,19 @@ class Backlog:
 
     def resize(self, cols: int, rows: int) -> None:
         """Take in that the pane has another size."""
-        if not self._is_closed:
+        if self.why is None:
             self.drop()
             self._waiting.append(Resized(cols=cols, rows=rows))
 
     def size(self, *, taken: bool) -> None:
         """Take in whether the pane has the size that its viewer has given it."""
-        if not self._is_closed:
+        if self.why is None:
             self._waiting = deque(frame for frame in self._waiting if not isinstance(frame, Sized))
             self._waiting.append(Sized(taken=taken))
 
     def drop(self) -> None:
         """Let go of what waits, and want a screen."""
-        if not self._is_closed:
+        if self.why is None:
             # Of each the last, which is all that still holds.
             kept = {type(frame): frame for frame in self._waiting if isinstance(frame, Resized | Sized)}
             self._waiting = deque(kept.values())
@@ -67,8 +68,8 @@ class Backlog:
 
     def close(self, why: str) -> None:
         """Take in that nothing more comes; what waits is still shown."""
-        if not self._is_closed:
-            self._is_closed = True
+        if self.why is None:
+            self.why = why
             self.wants_screen = False
             self._waiting.append(Closed(why=why))
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from perdure.daemon.sizes import Asks
 from perdure.daemon.viewing import PaneWatch, SessionWatch, Viewer
 from perdure.errors import NotFound, PerdureError, Refused
+from perdure.live.ending import why_over
 from perdure.model.run import Run
 from perdure.model.user import User
 from perdure.tmux.act import Spot
@@ -43,9 +44,17 @@ class Terminals:
     async def open(self, run: Run, owner: User) -> Viewer:
         """Return a viewer of the pane a run is in. Raises NotFound, Refused and Unanswered."""
         if run.process is None or run.is_over:
-            raise NotFound(f"The pane of {run.id} is not there any more.")
+            raise NotFound(why_over(run))
         since = int(run.process.started_at.timestamp())
         return await self.view(Spot(run.server.socket, owner, run.pane, run.process.pid, since=since))
+
+    def let_go(self, run: Run) -> None:
+        """Let everybody who watches the pane of a run know that it is followed no longer, and type nothing into it for them."""
+        for (socket, server, _), session in self._sessions.items():
+            pane = session.panes.get(run.pane)
+            is_there = run.process is not None and (socket, server) == (run.server.socket, run.process.pid)
+            if pane is not None and is_there:
+                pane.close(why_over(run).rstrip("."))
 
     async def close(self) -> None:
         """Let every viewer know that it is over, and have every client leave."""

@@ -94,18 +94,28 @@ class Viewer:
 
     async def type(self, data: bytes) -> None:
         """Give the pane these bytes, as if somebody had typed them. Raises Refused with the reason, and Unanswered."""
-        await self._pane.enter(lambda pane: strokes.typing(pane, data), len(data))
+        await self._enter(lambda pane: strokes.typing(pane, data), len(data))
 
     async def press(self, keys: Sequence[str]) -> None:
         """Press keys, by tmux's names for them. Raises as `type` does, and UsageError."""
-        await self._pane.enter(lambda pane: strokes.pressing(pane, keys), len(keys))
+        await self._enter(lambda pane: strokes.pressing(pane, keys), len(keys))
 
     async def paste(self, text: str) -> None:
         """Give the pane a text, as one paste where its program knows pastes. Raises as `type` does."""
-        await self._pane.enter(lambda pane: strokes.pasting(pane, text), len(text.encode(errors="replace")))
+        await self._enter(lambda pane: strokes.pasting(pane, text), len(text.encode(errors="replace")))
+
+    async def _enter(self, strokes_for: Callable[[str], list[Command]], size: int) -> None:
+        self._refuse_when_over()
+        await self._pane.enter(strokes_for, size)
+
+    def _refuse_when_over(self) -> None:
+        """Raise Refused when nothing more is shown: whoever is there by then was never looked at."""
+        if self.backlog.why is not None:
+            raise Refused(f"{self.backlog.why}.")
 
     async def take_size(self, cols: int, rows: int) -> None:
         """Give the pane this size, until it is released. Raises UsageError, Refused and Unanswered."""
+        self._refuse_when_over()
         session = self._pane.session
         await session.sizes.take(self, session.client, self._pane.id, cols, rows)
 
