@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cameTo, type RestoreLine } from "../src/time-machine/progress";
+import { cameTo, changesPlans, type RestoreLine } from "../src/time-machine/progress";
 
 const line = (given: Partial<RestoreLine>): RestoreLine => ({
   id: "x1", state: "done", snapshot: "abc", snapshots: ["abc"], began_at: "2026-11-15T12:00:00Z", ended_at: "2026-11-15T12:00:09Z",
@@ -15,6 +15,12 @@ test("a restore is told by what came of it", () => {
 
 test("of a restore that has no end it is told how far it came, and of one that could not be done, why", () => {
   expect(cameTo(line({ state: "running", summary: null, settled: 1 }))).toBe("1 of 3 panes so far");
+  expect(cameTo(line({ state: "running", summary: null, settled: 1, message: "Memory is short." }))).toBe("1 of 3 panes so far. Memory is short.");
   expect(cameTo(line({ state: "interrupted", summary: null, settled: 0, total: 0 }))).toBe("how far it came is not known");
   expect(cameTo(line({ state: "failed", summary: null, message: "The server does not answer." }))).toBe("The server does not answer.");
+});
+
+test("a plan is made again when anybody has brought something back", () => {
+  expect(["restored", "run_returned", "identity_changed"].filter(changesPlans)).toEqual(["restored", "run_returned", "identity_changed"]);
+  expect(["seen", "thought", "state_changed"].some(changesPlans)).toBe(false);
 });

@@ -71,7 +71,7 @@ class RestoreRow(Struct, frozen=True, kw_only=True):
     total: int
     #: null until it has ended.
     summary: Summary | None
-    #: Why it could not be done, in a sentence.
+    #: Why it could not be done, or for what it waits while it runs, in a sentence.
     message: str
 
 

@@ -73,6 +73,7 @@ class Restoring:
         self.began_at = began_at
         self.ended_at: datetime | None = None
         self.exit_code: int | None = None
+        #: Why it could not be done; while it runs, what it says last of why nothing happens.
         self.message = ""
         self.restored: Restored | None = None
         #: Set whenever it has come further.
@@ -127,8 +128,11 @@ class Restoring:
                 self._note(line.planned)
             elif line.step is not None:
                 self._note((line.step,))
+            elif line.said:
+                self.message = f"{line.said[0].upper()}{line.said[1:]}."
             elif line.restored is not None:
                 self.restored = line.restored
+                self.message = ""
 
     def news(self) -> list[StepRow]:
         """Return the steps that have changed since this was last asked, in their order."""

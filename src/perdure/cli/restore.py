@@ -13,7 +13,7 @@ import msgspec
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
 from perdure.cli.parts import Part, apart, named_part, panes_meant, parts_of, selected
 from perdure.cli.render import age, counted, print_json, print_table, printable
-from perdure.cli.restoring import Lines, Progress, planned_of, row_of
+from perdure.cli.restoring import Lines, Progress, planned_of, row_of, say
 from perdure.compat.resuming import resume_log, write_resume_log
 from perdure.errors import NotFound, PerdureError, UsageError
 from perdure.host.clock import now
@@ -61,6 +61,8 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         raise NotFound(f"No saved pane is {' or '.join(map(repr, unknown))}; `perdure restore --dry-run` lists them.")
     wanted = [chosen for part in parts if (chosen := selected(part, args.targets)) is not None]
     ground = ground_of(setup)
+    if args.progress:
+        ground = msgspec.structs.replace(ground, say=say)
     results: list[tuple[Prepared, list[Outcome]]] = []
     left_out: list[LeftOut] = []
     # By user: two people's conversations are two, whatever they are called.

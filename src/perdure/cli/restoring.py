@@ -56,6 +56,11 @@ class Lines:
             print_json(ProgressLine(step=row_of(self._numbers[outcome.step.pane], self._ready, outcome)))
 
 
+def say(sentence: str) -> None:
+    """Tell whoever follows a restore line by line why nothing happens."""
+    print_json(ProgressLine(said=sentence))
+
+
 class Progress:
     """How far a restore has come, as a bar on a terminal, and as nothing elsewhere."""
 

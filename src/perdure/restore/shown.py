@@ -92,6 +92,8 @@ class ProgressLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     planned: tuple[StepRow, ...] | None = None
     step: StepRow | None = None
+    #: Why nothing happens, or that it goes on: a sentence without its full stop.
+    said: str | None = None
     #: The last line.
     restored: Restored | None = None
     #: The last line instead, when it could not be done.

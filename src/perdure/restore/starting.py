@@ -114,6 +114,8 @@ class Starter:
                 self._stage.say(f"memory is short, so {len(self._waiting)} more agents wait until it is not")
             self._was_short = True
             return settled
+        if self._waiting and self._was_short:
+            self._stage.say("memory is not short any more, so those that waited are started")
         self._was_short = False
         for each in list(self._waiting):
             if len(self._starting) - len(self._up) >= self._most:

@@ -97,6 +97,29 @@ def test_what_is_planned_again_takes_the_place_of_what_was() -> None:
     asyncio.run(go())
 
 
+def test_why_nothing_happens_is_told_while_it_is_so() -> None:
+    going = asyncio.Event()
+
+    async def program(take: Callable[[bytes], None]) -> Ran:
+        take(a_line(planned=(a_row(1),)))
+        take(a_line(said="memory is short, so 4 more agents wait until it is not"))
+        await going.wait()
+        take(last := a_line(restored=an_end(a_row(1, "done"))))
+        return Ran(0, last, "")
+
+    async def go() -> None:
+        here = Here(program)
+        one = here.begin()
+        assert shown(one).message == ""
+        await until(lambda: here.events)
+        assert shown(one).message == "Memory is short, so 4 more agents wait until it is not."
+        going.set()
+        await until(lambda: one.state is State.DONE)
+        assert shown(one).message == ""
+
+    asyncio.run(go())
+
+
 def test_what_is_not_brought_back_is_told_with_its_end() -> None:
     left = LeftOut(
         user="ann",

@@ -268,7 +268,10 @@ def test_nothing_starts_under_pressure_and_the_rest_follows_when_it_ends() -> No
     assert all(50 <= moment < 55 for moment in moments[2:])
     assert ran.results == [Result.VERIFIED] * 6
     # Whoever waits is told why, and once.
-    assert ran.stage.said == ["memory is short, so 4 more agents wait until it is not"]
+    assert ran.stage.said == [
+        "memory is short, so 4 more agents wait until it is not",
+        "memory is not short any more, so those that waited are started",
+    ]
 
 
 def test_those_that_are_starting_are_watched_under_pressure() -> None:

@@ -6,7 +6,7 @@ import { refresh } from "../runs/store";
 import { Trouble } from "../shell/Trouble";
 import { counted } from "../text/numbers";
 import { moment } from "../text/times";
-import { latestOf, nextLook, progressOf, unfinished, wanting, type Plan, type Restore, type RestoreLine } from "./progress";
+import { changesPlans, latestOf, nextLook, progressOf, unfinished, wanting, type Plan, type Restore, type RestoreLine } from "./progress";
 import { Steps } from "./Steps";
 
 /** Bring a snapshot back: first what would be done, then do it and watch it be proven. */
@@ -43,7 +43,11 @@ export function Restoring({ snapshot }: { snapshot: SnapshotLine }) {
   };
   useFollowing(snapshot.id, restore, take, setTrouble);
   // Not while a restore is asked for: a plan that comes behind it would hide it.
-  useChanges(plan !== null && restore === null, () => { if (!isBusy.current) void preview(); });
+  useChanges(plan !== null && restore === null, () => {
+    if (isBusy.current) return false;
+    void preview();
+    return true;
+  });
   const begin = (): Promise<void> =>
     attempt(async () => setRestore(await ask<Restore>("POST", "/api/restores", { snapshot: snapshot.id })));
 
@@ -139,20 +143,21 @@ function useFollowing(snapshot: string, restore: Restore | null, onNews: (restor
   }, [restore, wait, snapshot]);
 }
 
-const COMES_AND_GOES = new Set(["run_created", "run_deleted", "run_returned", "server_died"]);
-
-/** Plan again what is shown when panes have come or gone meanwhile, or may have while nothing was heard. */
-function useChanges(isPlanned: boolean, again: () => void): void {
+/**
+ * Plan again what is shown when panes have come or gone meanwhile, or may have while nothing was heard. `again` says
+ * whether it could: what happens while a plan is made may not be in it.
+ */
+function useChanges(isPlanned: boolean, again: () => boolean): void {
   useEffect(() => {
     if (!isPlanned) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const soon = (): void => {
       clearTimeout(timer);
-      timer = setTimeout(again, 1000);
+      timer = setTimeout(() => { if (!again()) soon(); }, 1000);
     };
     let isFirst = true;
     const leave = [
-      follow((event) => { if (COMES_AND_GOES.has(event.kind)) soon(); }),
+      follow((event) => { if (changesPlans(event.kind)) soon(); }),
       connection.subscribe((state) => {
         if (state === "live" && !isFirst) soon();
         isFirst = false;

@@ -58,9 +58,9 @@ export function cameOf({ created, resumed, verified, failed }: Summary): string 
 /** What came of one, or how far it has come. */
 export function cameTo({ state, summary, settled, total, message }: RestoreLine): string {
   if (summary !== null) return cameOf(summary);
-  if (message !== "") return message;
-  if (total === 0) return "how far it came is not known";
-  return `${settled} of ${counted(total, "pane")}${state === "running" ? " so far" : ""}`;
+  if (message !== "" && state !== "running") return message;
+  if (total === 0) return message === "" ? "how far it came is not known" : message;
+  return `${settled} of ${counted(total, "pane")}${state === "running" ? " so far" : ""}${message === "" ? "" : `. ${message}`}`;
 }
 
 /** How one stands, in a word. */
@@ -116,4 +116,11 @@ export function nextLook(restore: Restore | null): number | null {
 /** How many panes a plan would bring back. */
 export function wanting(plan: Plan): number {
   return plan.steps.filter((step) => step.result === "planned").length;
+}
+
+const CHANGES = new Set(["run_created", "run_deleted", "run_returned", "identity_changed", "server_died", "restored"]);
+
+/** Whether what a plan says may be otherwise after such an event. */
+export function changesPlans(kind: string): boolean {
+  return CHANGES.has(kind);
 }
