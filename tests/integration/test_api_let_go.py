@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from perdure.daemon.protocol import Detach, Follow
+from perdure.live.meant import shown_in
 from perdure.model.run import RunState
 from tests.acceptance.kit import sentence
 from tests.acceptance.simulants import Simulants
@@ -103,7 +104,7 @@ def test_who_was_shown_a_pane_with_nobody_in_it_ends_nobody_who_was_started_ther
             assert (row["ended_at"], row["agent"]) == (None, "simulant")
             # Nobody is ended by those who were shown that nobody is there.
             tmux.run("respawn-pane", "-k", "-t", "work:0", "exit 3")
-            await await_run(api.world.daemon, "work:0.0", lambda run: run.status.state is RunState.EXITED)
+            await await_run(api.world.daemon, "work:0.0", lambda run: shown_in(run).is_nobody)
             gone = await client.delete(f"/api/runs/{run.id}", params={"mode": "kill", "who": who})
             assert gone.json()["result"] == "killed"
 
