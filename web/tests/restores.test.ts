@@ -20,7 +20,9 @@ test("of a restore that has no end it is told how far it came, and of one that c
   expect(cameTo(line({ state: "failed", summary: null, message: "The server does not answer." }))).toBe("The server does not answer.");
 });
 
-test("a plan is made again when anybody has brought something back", () => {
-  expect(["restored", "run_returned", "identity_changed"].filter(changesPlans)).toEqual(["restored", "run_returned", "identity_changed"]);
-  expect(["seen", "thought", "state_changed"].some(changesPlans)).toBe(false);
+test("a plan is made again when anybody has brought something back, also in a terminal, of which only what is saved tells", () => {
+  const is = (kind: string, socket = "/tmp/ours"): boolean => changesPlans({ kind, data: { socket } }, "/tmp/ours");
+  expect(["restored", "run_returned", "identity_changed", "saved"].every((kind) => is(kind))).toBe(true);
+  expect(["seen", "thought", "state_changed"].some((kind) => is(kind))).toBe(false);
+  expect([is("saved", "/tmp/another"), is("run_created", "/tmp/another")]).toEqual([false, true]);
 });

@@ -43,7 +43,7 @@ export function Restoring({ snapshot }: { snapshot: SnapshotLine }) {
   };
   useFollowing(snapshot.id, restore, take, setTrouble);
   // Not while a restore is asked for: a plan that comes behind it would hide it.
-  useChanges(plan !== null && restore === null, () => {
+  useChanges(plan !== null && restore === null, snapshot.socket, () => {
     if (isBusy.current) return false;
     void preview();
     return true;
@@ -147,7 +147,7 @@ function useFollowing(snapshot: string, restore: Restore | null, onNews: (restor
  * Plan again what is shown when panes have come or gone meanwhile, or may have while nothing was heard. `again` says
  * whether it could: what happens while a plan is made may not be in it.
  */
-function useChanges(isPlanned: boolean, again: () => boolean): void {
+function useChanges(isPlanned: boolean, socket: string, again: () => boolean): void {
   useEffect(() => {
     if (!isPlanned) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -157,7 +157,7 @@ function useChanges(isPlanned: boolean, again: () => boolean): void {
     };
     let isFirst = true;
     const leave = [
-      follow((event) => { if (changesPlans(event.kind)) soon(); }),
+      follow((event) => { if (changesPlans(event, socket)) soon(); }),
       connection.subscribe((state) => {
         if (state === "live" && !isFirst) soon();
         isFirst = false;

@@ -120,7 +120,7 @@ export function wanting(plan: Plan): number {
 
 const CHANGES = new Set(["run_created", "run_deleted", "run_returned", "identity_changed", "server_died", "restored"]);
 
-/** Whether what a plan says may be otherwise after such an event. */
-export function changesPlans(kind: string): boolean {
-  return CHANGES.has(kind);
+/** Whether a plan for a server may be otherwise after such an event. Whoever restores in a terminal is told of by what is saved there. */
+export function changesPlans({ kind, data }: { kind: string; data: Record<string, unknown> }, socket: string): boolean {
+  return CHANGES.has(kind) || (kind === "saved" && data.socket === socket);
 }
