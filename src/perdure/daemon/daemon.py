@@ -234,7 +234,18 @@ class Daemon:
                     self._noticed.keys.add(key)
             else:
                 self._noticed.keys.add(key)
+                self._watch_on(key)
         if self._noticed:
+            self._wake.set()
+
+    def _watch_on(self, key: Key) -> None:
+        """Watch what is to be watched, where it is not: another terminal may have been given the name of one that is gone."""
+        path = self._paths.get(key)
+        if self._watch is None or path is None or self._watch.has(key):
+            return
+        if self._watch.add(path, key) and key.what is What.PANE:
+            # What was printed between the look that found it and now, nobody has told.
+            self._noticed.polled.add(key)
             self._wake.set()
 
     def _something_ended(self) -> None:
@@ -352,13 +363,11 @@ class Daemon:
         if done.asked:
             self._rest(done.asked)
         if self._watch is not None and self._paths is not done.paths:
-            for key, path in self._paths.items():
-                if done.paths.get(key) != path:
-                    self._watch.remove(key)
-            for key, path in done.paths.items():
-                if self._paths.get(key) != path:
-                    self._watch.add(path, key)
-            self._paths = done.paths
+            before, self._paths = self._paths, done.paths
+            for key in [key for key, path in before.items() if done.paths.get(key) != path]:
+                self._watch.remove(key)
+            for key in done.paths:
+                self._watch_on(key)
         if self._programs is not done.programs:
             for key in self._programs.keys() - done.programs.keys():
                 self._exits.remove(key)

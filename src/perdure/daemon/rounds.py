@@ -333,6 +333,9 @@ class Rounds:
         if everything:
             self._everything_at = at + EVERY
             self._forget()
+            for id in self._tenants:
+                # Whatever was told or not: nobody is taken for long for what they were.
+                self._glances.changed(id, at, printed=False, told=False)
             self._deaths.tell_restored()
         due = [
             known

@@ -86,6 +86,10 @@ class Watch(Generic[K]):
         for path in tuple(self._spots.get(key, ())):
             self._drop(key, path)
 
+    def has(self, key: K) -> bool:
+        """Return whether something is watched for a key, or would be if it could: not for a terminal that is gone."""
+        return key in self._spots
+
     @property
     def unwatched(self) -> frozenset[K]:
         """The keys of which something could not be watched, when it was added or since."""
