@@ -16,6 +16,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from perdure.api.admission import LARGEST_BODY
+from perdure.api.jobs import NewJob
 from tests.acceptance.kit import wait_for
 from tests.conftest import PrivateHome
 from tests.integration.api_here import api_here
@@ -234,7 +235,10 @@ def test_what_is_wrong_is_said_in_words_and_by_its_public_name(served: ServedApi
             ("/api/nowhere", "There is nothing at this path."),
         ):
             assert client.get(path).json()["message"] == said
-        for body, said in (({"x": 1}, "There is no field `x`."), ([], "The body has to be an object, not a list.")):
+        for body, said in (
+            ({"x": 1}, f"There is no field `x`; there are {', '.join(NewJob.__struct_fields__)}."),
+            ([], "The body has to be an object, not a list."),
+        ):
             assert client.post("/api/jobs", json=body).json()["message"] == said
         assert client.post("/api/jobs").json()["message"] == "A body is needed, which is JSON."
 

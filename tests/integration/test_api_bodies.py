@@ -37,6 +37,74 @@ def test_what_is_nested_too_deeply_is_said_so(served: tuple[ServedApi, Watching]
     assert watcher.log == ""
 
 
+@pytest.mark.parametrize(
+    ("path", "fine"),
+    [
+        ("/api/tickets", 201),
+        ("/api/logout", 204),
+        ("/api/runs/r1/seen", 404),
+        ("/api/runs/r1/follow", 404),
+        ("/api/jobs/abc/kill", 404),
+    ],
+)
+def test_a_body_with_something_in_it_is_refused_where_none_is_read(
+    served: tuple[ServedApi, Watching], path: str, fine: int
+) -> None:
+    api, watcher = served
+    with api.client() as client:
+        for body in (b"", b"{}", b"null"):
+            assert client.post(path, content=body).status_code == fine
+        for body, said in (
+            (b'{"bogus": 1}', "There is no field `bogus`; it takes none."),
+            (b"{", "The body is no JSON that can be read; none is needed."),
+            (b"bogus=1", "The body is no JSON that can be read; none is needed."),
+            (b"[1]", "The body has to be an object, or left out."),
+        ):
+            answer = client.post(path, content=body)
+            assert (answer.status_code, answer.json()["code"]) == (400, "USAGE_ERROR"), answer.text
+            assert answer.json()["message"] == said
+    assert watcher.log == ""
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "said"),
+    [
+        (
+            "POST",
+            "/api/runs/r1/input",
+            {"text": "hello", "timeout": "1"},
+            "`timeout` has to be a number, not a text.",
+        ),
+        (
+            "PATCH",
+            "/api/settings",
+            {"version": "", "restore": {"verify_seconds": "5"}},
+            "`restore.verify_seconds` has to be a number or null, not a text.",
+        ),
+        ("POST", "/api/jobs/abc/resize", {"rows": "9", "columns": 9}, "`rows` has to be a whole number, not a text."),
+        (
+            "POST",
+            "/api/jobs",
+            {"argv": ["true"], "notify": {"on_exit": 1}},
+            "`notify.on_exit` has to be true or false, not a whole number.",
+        ),
+        ("POST", "/api/jobs/abc/resize", {"rows": 9, "cols": 9}, "There is no field `cols`; there are rows, columns."),
+    ],
+)
+def test_a_field_is_of_its_own_kind_and_one_that_is_not_known_is_told_which_are(
+    served: tuple[ServedApi, Watching], method: str, path: str, body: object, said: str
+) -> None:
+    api, _ = served
+    with api.client() as client:
+        answer = client.request(method, path, json=body)
+        assert (answer.status_code, answer.json()["code"]) == (400, "USAGE_ERROR"), answer.text
+        assert answer.json()["message"] == said
+        [wrong] = answer.json()["data"]["wrong"]
+        assert wrong["message"] == said
+        # What stands behind the `?` is always a text.
+        assert client.get("/api/runs", params={"limit": "5", "over": "true"}).status_code == 200
+
+
 def test_whoever_hangs_up_within_a_body_is_no_failure(
     served: tuple[ServedApi, Watching], private_home: PrivateHome
 ) -> None:

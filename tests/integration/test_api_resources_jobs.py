@@ -120,13 +120,28 @@ def test_jobs_are_listed_ended_and_given_a_size(private_home: PrivateHome) -> No
                     assert (await theirs.get("/api/jobs")).json()["items"] == []
                     for path in (f"/api/jobs/{ids[1]}", f"/api/jobs/{ids[1]}/log"):
                         assert (await theirs.get(path)).status_code == 403
-                    for path in ("/api/jobs", f"/api/jobs/{ids[1]}/kill", f"/api/jobs/{ids[1]}/poll"):
-                        assert (await theirs.post(path, json={"argv": ["true"]})).status_code == 403
+                    assert (await theirs.post("/api/jobs", json={"argv": ["true"]})).status_code == 403
+                    for path in (f"/api/jobs/{ids[1]}/kill", f"/api/jobs/{ids[1]}/poll"):
+                        assert (await theirs.post(path)).status_code == 403
             finally:
                 await end_all(api)
         with open(os.path.join(private_home.state, "audit.log"), "rb") as file:
             actions = [msgspec.json.decode(line)["action"] for line in file]
         assert actions == ["job_spawn"] * 4 + ["job_kill"] + ["job_spawn"] * 2 + ["job_kill"]
+
+    asyncio.run(go())
+
+
+def test_a_job_may_be_started_below_the_home(private_home: PrivateHome) -> None:
+    async def go() -> None:
+        os.mkdir(os.path.join(private_home.home, "below"))
+        async with api_here() as api, api.client() as client:
+            for asked, place in (("~/below", "/below"), ("~", "")):
+                id = await spawned(client, "pwd", cwd=asked)
+                assert await followed(client, id) == f"{os.path.realpath(private_home.home)}{place}\n"
+            away = await client.post("/api/jobs", json={"argv": ["pwd"], "cwd": "~nobody/x"})
+            assert away.status_code == 400
+            await end_all(api)
 
     asyncio.run(go())
 

@@ -15,12 +15,13 @@ from litestar.types import ControllerRouterHandler
 from perdure import __version__
 from perdure.api import health, login, metrics, pages, resources, run_actions, runs, socket
 from perdure.api.admission import LARGEST_BODY
+from perdure.api.bodies import refuse_body
 from perdure.api.caller import Caller
 from perdure.api.description import WhatIsTaken
 from perdure.api.errors import on_failure
 from perdure.api.question import Question
 from perdure.api.replies import Reply
-from perdure.api.taken import refuse_unknown
+from perdure.api.taken import Taken, refuse_unknown
 from perdure.api.world import ApiWorld
 
 #: Every route there is; each module brings its own. What they are handed: `asking`.
@@ -48,7 +49,7 @@ def build_app(world: ApiWorld, *, routes: Sequence[ControllerRouterHandler] = RO
             "world": Provide(the_world, sync_to_thread=False, use_cache=True),
             "caller": Provide(_caller, sync_to_thread=False),
         },
-        before_request=refuse_unknown,
+        before_request=_refuse_unknown,
         exception_handlers={Exception: on_failure},
         request_class=Question,
         response_class=Reply,
@@ -69,6 +70,14 @@ def build_app(world: ApiWorld, *, routes: Sequence[ControllerRouterHandler] = RO
         request_max_body_size=LARGEST_BODY,
         logging_config=None,
     )
+
+
+async def _refuse_unknown(request: Request[Any, Any, Any]) -> None:
+    """Refuse what a route for programs would leave unread, or take for something else."""
+    taken = Taken(request)
+    if taken.is_described:
+        refuse_unknown(request, taken)
+        await refuse_body(request, taken)
 
 
 def _caller(request: Request[Caller, Any, Any]) -> Caller:

@@ -118,7 +118,8 @@ def of_http(error: HTTPException, taken: Taken) -> tuple[int, Failure]:
     wrong = []
     for each in extra:
         key = taken.name_of(str(each.get("key", BODY)))
-        wrong.append({"key": key, "message": sentence(key, str(each.get("message", "")), taken.words(key))})
+        noticed = str(each.get("message", ""))
+        wrong.append({"key": key, "message": sentence(key, noticed, taken.words(key), known=taken.fields(key))})
     message = " ".join(each["message"] for each in wrong) or _said(error, status, taken)
     return int(status), Failure(code=code, message=message, data={"wrong": wrong} if wrong else None)
 
@@ -128,7 +129,7 @@ def _said(error: HTTPException, status: HTTPStatus, taken: Taken) -> str:
         return _SAID[status]
     detail = str(error.detail).split("\n")[0]
     if status is HTTPStatus.BAD_REQUEST:
-        return sentence(BODY, detail, taken.words(missing(detail) or BODY))
+        return sentence(BODY, detail, taken.words(missing(detail) or BODY), known=taken.fields(BODY))
     return f"{(detail or status.phrase).rstrip('.')}."
 
 

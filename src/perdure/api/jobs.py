@@ -72,7 +72,7 @@ class NewJob(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     argv: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=4096)] | None = None
     #: A text for the user's own shell.
     shell: Annotated[str, Meta(min_length=1, max_length=65_536)] | None = None
-    #: An absolute path; the user's home without it.
+    #: A path from the root on, or, on this machine, from `~/` on; the user's home without it.
     cwd: Annotated[str, Meta(min_length=1, max_length=4096)] | None = None
     env: Annotated[dict[str, Text], Meta(max_length=1000)] = {}
     #: null: no terminal, and standard error is told from standard output.
@@ -192,7 +192,7 @@ async def spawn(world: World, caller: Who, data: JSONBody[NewJob]) -> Spawned:
         Order(
             argv=data.argv,
             shell=data.shell,
-            cwd=data.cwd or home,
+            cwd=_place(data.cwd, home),
             env=data.env,
             terminal=None if terminal is None else Terminal(rows=terminal.rows, columns=terminal.columns),
             owner=data.owner,
@@ -208,6 +208,13 @@ async def spawn(world: World, caller: Who, data: JSONBody[NewJob]) -> Spawned:
     spawned = await world.do(work)
     world.logs.audit(caller, "job_spawn", spawned.job.job, owner=data.owner, backend=data.backend)
     return spawned
+
+
+def _place(asked: str | None, home: str) -> str:
+    """Return where a job is started; `~ann` is somebody else's, and what is `~` on another machine only that knows."""
+    if home and asked is not None and (asked == "~" or asked.startswith("~/")):
+        return f"{home}{asked[1:]}"
+    return asked or home
 
 
 @get("/api/jobs/{id:str}", responses=failures(404))

@@ -32,13 +32,22 @@ class Taken:
         known = [name for name, field in self._fields.items() if isinstance(field.kwarg_definition, QueryParameter)]
         return [self.name_of(name) for name in known]
 
+    @property
+    def body(self) -> Any:
+        """What kind of thing its body is, None when it reads none."""
+        field = self._fields.get(BODY)
+        return None if field is None else field.annotation
+
+    def fields(self, key: str) -> tuple[str, ...]:
+        """Return the fields of the body, or of something in it (`restore`)."""
+        return tuple(_fields(self.body if key == BODY else _within(self.body, key.split("."))))
+
     def words(self, key: str) -> tuple[str, ...]:
         """Return the words a parameter, or a field of the body (`restore.programs`), may be; () where it may be any."""
         for name, field in self._fields.items():
             if self.name_of(name) == key and name != BODY:
                 return tuple(_words(field.annotation))
-        body = self._fields.get(BODY)
-        return tuple(_words(_within(body.annotation, key.split(".")))) if body is not None else ()
+        return tuple(_words(_within(self.body, key.split("."))))
 
     @property
     def is_described(self) -> bool:
@@ -46,12 +55,9 @@ class Taken:
         return self._route is not None and self._route.resolve_include_in_schema()
 
 
-async def refuse_unknown(request: Request[Any, Any, Any]) -> None:
+def refuse_unknown(request: Request[Any, Any, Any], taken: Taken) -> None:
     """Refuse a request with a parameter that its route does not know: whoever gave it means something by it."""
-    taken = Taken(request)
     given = dict.fromkeys(request.query_params)
-    if not given or not taken.is_described:
-        return
     known = taken.parameters()
     there = f"there {'are' if len(known) > 1 else 'is'} {', '.join(known)}" if known else "it takes none"
     wrong = [
@@ -75,7 +81,11 @@ def _words(kind: Any) -> Iterator[str]:
 def _within(kind: Any, path: list[str]) -> Any:
     """Return the kind of a field somewhere below a struct, None when there is none."""
     for name in path:
-        structs = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, Struct)]
-        fields = {field.encode_name: field.type for each in structs for field in msgspec.structs.fields(each)}
-        kind = fields.get(name.partition("[")[0])
+        kind = _fields(kind).get(name.partition("[")[0])
     return kind
+
+
+def _fields(kind: Any) -> dict[str, Any]:
+    """Return the fields of a struct, or of those something may be, each with its kind."""
+    structs = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, Struct)]
+    return {field.encode_name: field.type for each in structs for field in msgspec.structs.fields(each)}

@@ -20,7 +20,7 @@ _KINDS = {
 _BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than", "==": "exactly"}
 _COUNTED = {"str": "character", "array": "item", "object": "field"}
 
-_KIND = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
+KIND = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
 _NUMBER = re.compile(r"Expected `(?:int|float|decimal)[^`]*` (>=|<=|>|<) (\S+)")
 _LENGTH = re.compile(r"Expected `(str|array|object)[^`]*` of length (>=|<=|==) (\d+)")
 _LOOKS = re.compile(r"Expected `str[^`]*` matching regex '(.+)'")
@@ -46,20 +46,26 @@ def missing(noticed: str) -> str | None:
     return found[1] if found else None
 
 
-def sentence(key: str, noticed: str, words: Sequence[str] = (), *, whole: str = "The body") -> str:
-    """Return what is wrong with a field or parameter as a sentence; `words` are those that it may be, where they are few."""
+def sentence(
+    key: str, noticed: str, words: Sequence[str] = (), *, whole: str = "The body", known: Sequence[str] = ()
+) -> str:
+    """Return what is wrong with a field or parameter as a sentence; `words` are those that it may be, where they are few.
+
+    `known` are the fields there are in it.
+    """
     if found := _NEEDED.match(noticed) or _UNSAID.match(noticed):
         right = f"; it has to be {_one_of(words)}" if words else ""
         return f"`{_below(key, found[1])}` is missing{right}."
     if found := _UNKNOWN.match(noticed):
-        return f"There is no field `{_below(key, found[1])}`."
+        there = f"; there {'are' if len(known) > 1 else 'is'} {', '.join(known)}" if known else ""
+        return f"There is no field `{_below(key, found[1])}`{there}."
     what = whole if key == BODY else f"`{key}`"
     if noticed.startswith(_UNREADABLE):
         return f"{what} is no JSON that can be read."
     if key == BODY and noticed == repr(BODY):
         # The framework has looked for it in vain.
         return "A body is needed, which is JSON."
-    if found := _KIND.match(noticed):
+    if found := KIND.match(noticed):
         return f"{what} has to be {_kind(found[1])}, not {_kind(found[2])}."
     if found := _NUMBER.match(noticed):
         return f"{what} has to be {_BOUNDS[found[1]]} {found[2].removesuffix('.0')}."
