@@ -147,15 +147,17 @@ def claims(host: DirectoryHost, title: str, seconds: float) -> list[tuple[str | 
 
 @pytest.mark.parametrize("hooked", [True, False])
 def test_a_title_is_in_the_database_before_it_is_in_sight(host: DirectoryHost, hooked: bool) -> None:
-    """Nothing was left in that moment, and nothing of what is known is shaken by it."""
+    """It need not have been left in that moment."""
     keep(host, row(A, "First"))
     record(host, *([A] if hooked else []))
     assert claims(host, "OpenCode", LATER + 0.2) == [(A, Evidence.GUESS, False)]
     assert claims(host, "OpenCode", LATER + 60) == []
 
 
-def test_the_first_page_may_mean_that_what_had_a_title_was_left(host: DirectoryHost) -> None:
+@pytest.mark.parametrize("hooked", [True, False])
+def test_the_first_page_may_mean_that_what_had_a_title_was_left(host: DirectoryHost, hooked: bool) -> None:
     keep(host, row(A, "First"), row(B, NAMELESS))
+    record(host, *([A] if hooked else []))
     seen = Seen(process("opencode"), title="OpenCode", at=STARTED + timedelta(seconds=LATER + 0.2))
     assert OPENCODE.identify(seen, host)[-1].perhaps_left == (A,)
 

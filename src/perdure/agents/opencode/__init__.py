@@ -342,6 +342,8 @@ class _Search:
                 return _Title.UNKNOWN if len(self._called()) > 1 else _Title.AGREES
             return _Title.UNKNOWN if self._is_at_rest(session) else _Title.AGREES
         if not shown.text and self._is_late(session):
+            # Nor can this be told from its first page, to which it may have gone back right after an answer.
+            self._case.perhaps_left.add(conversation)
             return _Title.LATE
         named = self._called() if shown.text else [session]
         if conversation in (each.id for each in named) and shown.text:
