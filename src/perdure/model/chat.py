@@ -185,8 +185,11 @@ class Chat(Struct, frozen=True, kw_only=True):
         return self.close_reason in BY_ITSELF and self.flushed_at is None
 
 
-class Turn(Struct, frozen=True, kw_only=True):
-    """One message of a chat, in its place. Order is by position, never by time."""
+class Turn(Struct, frozen=True, kw_only=True, gc=False):
+    """One message of a chat, in its place. Order is by position, never by time.
+
+    What it holds is JSON, which never comes back to itself: a long transcript costs the garbage collector nothing.
+    """
 
     position: int
     role: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 from zlib import crc32
@@ -94,21 +94,27 @@ def turn_from(chat: str, number: int, row: Row) -> Turn:
     position = id - number * SPAN
     if hidden not in (0, 1) or _seal(chat, position, role, at, crc32(body)) + hidden * _TAKEN_BACK != seal:
         raise ValueError("the seal does not match")
-    said: Said = decoded_as(Said, body)
-    return Turn(
-        position=position,
-        role=said.role,
-        content=said.content,
-        at=said.at,
-        tool_name=said.tool_name,
-        tool_call_id=said.tool_call_id,
-        tool_calls=said.tool_calls,
-        attachments=said.attachments,
-        tokens=said.tokens,
-        model=said.model,
-        hidden=bool(hidden),
-        extra=said.extra,
-    )
+    # What was written is a `Said`, an object with something in it: with its place put in front it is a turn, in one go.
+    place = b'{"position":%d,"hidden":%s,' % (position, b"true" if hidden else b"false")
+    return decoded_as(Turn, place + body[1:])
+
+
+def reader_of(chat: str, number: int) -> Callable[[Row], Turn]:
+    """Return what does the same as `turn_from` for one chat after the other of its rows, and most of them quicker."""
+    decode, first = decoder_of(Turn).decode, number * SPAN
+
+    def read(row: Row) -> Turn:
+        id, role, at, hidden, seal, body = row
+        position = id - first
+        # Every call counts where there are ten thousand: as `_seal` does, of what was not taken back.
+        if hidden == 0 and crc32(f"{chat}\n{position}\n{at}\n{role}".encode(), crc32(body)) == seal:
+            try:
+                return decode(b'{"position":%d,' % position + body[1:])
+            except msgspec.DecodeError:
+                pass  # JSON that only Python's own reader takes, or none at all
+        return turn_from(chat, number, row)
+
+    return read
 
 
 def was_taken_back(row: Row) -> bool:

@@ -15,7 +15,7 @@ from perdure.model.chat import Transcript, Turn
 from perdure.model.event import Event
 from perdure.store import chat_events
 from perdure.store.appends import Append, Appends
-from perdure.store.chat_rows import LEFT_OUT, LOST_HIDDEN, SPAN, Ready, blank, damaged_chat, ready, turn_from
+from perdure.store.chat_rows import LEFT_OUT, LOST_HIDDEN, SPAN, Ready, blank, damaged_chat, reader_of, ready
 from perdure.store.driver import Driver, Row, Value, with_list
 from perdure.store.numbers import GIVING
 from perdure.store.queries import queries
@@ -399,9 +399,10 @@ def _spot(
 
 def _readable(id: str, number: int, rows: Iterable[Row], *, partly: bool = False) -> Iterator[Turn]:
     """The turns of rows. Raises `ChatDamaged` for one that cannot be read back, or leaves it out."""
+    read = reader_of(id, number)
     for row in rows:
         try:
-            yield turn_from(id, number, row)
+            yield read(row)
         except UNREADABLE as error:
             if not partly:
                 raise damaged_chat(id) from error
