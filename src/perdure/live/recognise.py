@@ -3,7 +3,7 @@
 A run outlives its process, its server and its machine. In this order a pane is taken for the run that
 
 1. was in this very pane of this very server process;
-2. was certainly in the same conversation, and is nowhere else;
+2. was certainly in the same conversation, and is nowhere else; a restore that has just started an agent in it is enough;
 3. was the last in the same place of the same server: session, window and pane by name and number, and is nowhere else.
 
 Nobody takes the id of a run whose pane is still there, and no run becomes two panes. A run that was certainly in a
@@ -76,6 +76,7 @@ def recognise(found: Sequence[Found], runs: Sequence[Run], servers: Iterable[str
     for id in [id for id, run in free.items() if not run.is_over and run.server.key not in looked_at]:
         del free[id]
     claim(_conversation)
+    claim(_resumed)
     claim(_place, _may_be_there)
     last = {_place(run): run for run in free.values()}
     nobody = [each for index, each in enumerate(found) if index not in known]
@@ -190,6 +191,13 @@ def _process(each: Found | Run) -> object:
 def _conversation(each: Found | Run) -> object:
     # A guess may be wrong, and would give one run's id to another.
     return sure_conversation(each.identity)
+
+
+def _resumed(each: Found | Run) -> object:
+    # An agent may take longer to show itself than anybody waits; what it was started with is known from the beginning.
+    if isinstance(each, Run):
+        return _conversation(each)
+    return _named(each) if each.restored else None
 
 
 def _place(each: Found | Run) -> object:

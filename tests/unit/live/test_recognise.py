@@ -146,6 +146,22 @@ def test_of_several_that_were_in_it_the_latest_is_it() -> None:
         assert ids(recognise([there(conversation="c1")], some, [SERVER.key])) == ["r10"]
 
 
+@pytest.mark.parametrize("place", [a_place(), ELSEWHERE])
+@pytest.mark.parametrize("is_over", [True, False])
+def test_what_a_restore_starts_in_a_conversation_is_its_run_before_it_has_shown_itself(
+    place: Place, is_over: bool
+) -> None:
+    """Some agents take longer to be in sight than anybody waits for them to say where they are."""
+    run = known(conversation="c1")
+    found = there("%7", place, identity=GUESSED, restored=True)
+    assert ids(recognise([found], [over(run) if is_over else run], [SERVER.key])) == ["r1"]
+    another = there("%7", place, identity=structs.replace(GUESSED, conversation="c2"), restored=True)
+    assert ids(recognise([another], [run], [SERVER.key])) == [None]
+    # Whoever is in it for certain comes before.
+    both = [found, there("%8", a_place("x"), "c1")]
+    assert ids(recognise(both, [run], [SERVER.key])) == [None, "r1"]
+
+
 # -- by the place -----------------------------------------------------------------------------------------------------
 
 
