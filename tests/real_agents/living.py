@@ -108,7 +108,10 @@ BY_HOOK: Mapping[str, Mapping[str, str]] = {
     "qwen": {WORKS: r"(hook:UserPromptSubmit|screen:)", ASKS: r"hook:(PermissionRequest|Notification)"}
     | {OVER: r"hook:(Stop|Notification)"},
     "opencode": {WORKS: r"hook:", ASKS: r"hook:(permission|question)\.asked", OVER: r"hook:session\.status"},
-    "copilot": {WORKS: r"(hook:|registry:|screen:)", ASKS: r"(hook:Notification|registry:permission\.requested|screen:)"}
+    "copilot": {
+        WORKS: r"(hook:|registry:|screen:)",
+        ASKS: r"(hook:Notification|registry:permission\.requested|screen:)",
+    }
     | {OVER: r"(hook:Stop|registry:assistant\.turn_end)"},
     "hermes": {WORKS: r"(hook:on_session_start|screen:)", ASKS: r"(hook:pre_approval_request|screen:)"}
     | {OVER: r"hook:on_session_end"},

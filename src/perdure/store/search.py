@@ -22,6 +22,8 @@ from perdure.store.untold import Tell, is_untold
 
 #: How many turns are indexed in one transaction, and how long, in seconds, they may gather before that.
 _AT_ONCE, _GATHERING = 200, 0.3
+#: For how long the indexer waits for more once it has nothing to do: to begin another is dear for whoever appends.
+_RESTING = 60.0
 #: After how many of them the database's log is emptied.
 _LOGGED = 100
 #: Before and after every stamp, and behind every id.
@@ -55,6 +57,8 @@ class Search(Turns):
         #: Whether something was appended since the indexer last looked.
         self._has_more = False
         self._waking = threading.Lock()
+        #: What the indexer waits for when it has nothing to do.
+        self._called = threading.Event()
         self._is_closing = threading.Event()
         self._indexing = threading.Lock()
         #: How many turns were indexed since the database's log was emptied.
@@ -166,6 +170,7 @@ class Search(Turns):
             self._has_more = True
             # One that was at work in a parent process is not alive here.
             if not self._may_start or (self._indexer is not None and self._indexer.is_alive()):
+                self._called.set()
                 return
             indexer = self._indexer = threading.Thread(target=self._index_on, name="perdure-index", daemon=True)
             self._at_work = HERE.pid
@@ -175,30 +180,41 @@ class Search(Turns):
         """Let nothing be indexed any more, and wait for what is."""
         self._may_start = False
         self._is_closing.set()
+        self._called.set()
         indexer = self._indexer
         if indexer is not None:
             indexer.join()
 
     def _index_on(self) -> None:
-        """Tell and index until there is nothing left, each time when some has gathered."""
+        """Tell and index what is appended, each time when some has gathered, until there is nothing for long."""
         try:
             while self._goes_on() and not self._is_closing.wait(_GATHERING):
                 self.tell_said()
                 while not self._is_closing.is_set() and self.index_turns():
                     continue
         except errors.PerdureError:
-            # Whatever is the matter, whoever searches meets it too, and is told.
-            self._indexer = None
+            pass  # whatever is the matter, whoever searches meets it too, and is told
         finally:
-            self._at_work = 0
+            with self._waking:
+                self._ends()
 
     def _goes_on(self) -> bool:
-        """Whether something was appended since this was last asked; else whoever appends next needs another indexer."""
-        with self._waking:
-            has_more, self._has_more = self._has_more, False
-            if not has_more:
-                self._indexer = None
-            return has_more
+        """Wait for something to be appended; False where that takes long: whoever appends next needs another indexer."""
+        is_late = False
+        while True:
+            with self._waking:
+                has_more, self._has_more = self._has_more, False
+                self._called.clear()
+                if is_late and not has_more:
+                    self._ends()
+                if has_more or is_late or self._is_closing.is_set():
+                    return has_more
+            is_late = not self._called.wait(_RESTING)
+
+    def _ends(self) -> None:
+        # Another may have been begun in the meantime.
+        if self._indexer is threading.current_thread():
+            self._indexer, self._at_work = None, 0
 
     def _matches(
         self, chat: str | None, reaches: Sequence[str], whose: dict[str, Value], which: dict[str, Value], most: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -19,6 +20,7 @@ from perdure.store.store import Store
 from tests.builders import at
 from tests.contract.store.chats import a_chat, a_source, a_turn
 from tests.contract.store.conftest import Place
+from tests.waiting import wait_for
 
 #: So that no example of a property finds what another has said.
 EXAMPLES = count(100)
@@ -153,11 +155,30 @@ def test_whatever_was_said_is_found_by_its_own_words(book: ChatBook, text: str) 
 def test_it_is_indexed_in_the_background_where_threads_are_allowed(threaded: Store) -> None:
     threaded.chats.begin_chat(a_chat())
     threaded.chats.append_turns("c1", [a_turn("tiles")], at(0))
-    indexer = threaded.chats._indexer
-    assert indexer is not None
-    indexer.join(60)
-    assert threaded.driver.fetch("SELECT searchable, next FROM chats") == [(2, 2)]
+    wait_for(lambda: threaded.driver.fetch("SELECT searchable, next FROM chats") == [(2, 2)], "it to be indexed")
     assert not threaded.chats.index_turns()
+
+
+def test_it_is_the_same_who_indexes_what_comes_later_unless_that_takes_long(
+    threaded: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever appends waits until a new one has begun: that is to happen seldom, but nobody stays for ever."""
+
+    def said() -> threading.Thread | None:
+        position = threaded.chats.append_turns("c1", [a_turn("tiles")], at(0))
+        wait_for(lambda: threaded.driver.fetch("SELECT searchable FROM chats") == [(position + 1,)], "the index")
+        return threaded.chats._indexer
+
+    threaded.chats.begin_chat(a_chat())
+    indexer = said()
+    assert indexer is not None
+    assert indexer.is_alive()
+    assert said() is indexer
+    monkeypatch.setattr("perdure.store.search._RESTING", 0.01)
+    assert said() in (indexer, None)
+    indexer.join(60)
+    assert not indexer.is_alive()
+    assert said() is not indexer
 
 
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
