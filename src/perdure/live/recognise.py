@@ -25,7 +25,7 @@ from perdure.model.run import Place, Program, Run, number_of
 from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture
 from perdure.model.topology import Link
-from perdure.model.wrapped import read_wrapper
+from perdure.model.wrapped import Wrapped, read_wrapper
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -43,6 +43,8 @@ class Found(Struct, frozen=True, kw_only=True):
     identity: Identity | None = None
     #: A restore has made it, and what was in it is only about to start, or has just been started.
     restored: bool = False
+    #: It has started an agent there in the very conversation that this one is said to be in.
+    resumed: bool = False
 
 
 class Recognised(Struct, frozen=True, kw_only=True):
@@ -104,6 +106,8 @@ def found_in(capture: Capture) -> list[Found]:
         more = details.get(pane.id)
         tree = {process.pid: process for process in (more.processes if more else ())}
         agent = more.agent_pid if more and pane.identity and not pane.identity.is_kept else None
+        first = tree.get(pane.pid)
+        wrapped = read_wrapper(first.argv) if first is not None else None
         found.append(
             Found(
                 server=capture.server,
@@ -119,7 +123,8 @@ def found_in(capture: Capture) -> list[Found]:
                 program=_program(tree, agent),
                 launchers=_launchers(tree, agent, pane.pid),
                 identity=pane.identity,
-                restored=any(read_wrapper(process.argv) for process in tree.values() if process.pid == pane.pid),
+                restored=wrapped is not None,
+                resumed=wrapped is not None and _resumes(wrapped, pane.identity),
             )
         )
     return found
@@ -149,6 +154,12 @@ def sure_conversation(identity: Identity | None) -> tuple[str, str | None, str] 
 def _program(tree: Mapping[int, Process], pid: int | None) -> Program | None:
     process = tree.get(pid) if pid is not None else None
     return None if process is None else Program(pid=process.pid, start_ticks=process.start_ticks)
+
+
+def _resumes(wrapped: Wrapped, identity: Identity | None) -> bool:
+    # What stands on no command line may be a guess from what is newest, and that another's.
+    conversation = identity.conversation if identity is not None else None
+    return conversation is not None and not wrapped.is_guess and any(conversation in word for word in wrapped.argv)
 
 
 def _launchers(tree: Mapping[int, Process], pid: int | None, first: int | None) -> tuple[Program, ...]:
@@ -197,7 +208,7 @@ def _resumed(each: Found | Run) -> object:
     # An agent may take longer to show itself than anybody waits; what it was started with is known from the beginning.
     if isinstance(each, Run):
         return _conversation(each)
-    return _named(each) if each.restored else None
+    return _named(each) if each.resumed else None
 
 
 def _place(each: Found | Run) -> object:

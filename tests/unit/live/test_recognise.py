@@ -12,6 +12,7 @@ from perdure.model.identity import Evidence, Identity
 from perdure.model.run import Place, Program, Run, Status, number_of, run_id
 from perdure.model.server import ServerProcess
 from perdure.model.topology import Details, Link, PaneDetails
+from perdure.tmux.wrap import Start, command
 from tests.builders import a_capture, a_pane, a_process, a_server, a_topology, an_identity, at
 from tests.unit.live.timeline import a_run
 
@@ -153,9 +154,9 @@ def test_what_a_restore_starts_in_a_conversation_is_its_run_before_it_has_shown_
 ) -> None:
     """Some agents take longer to be in sight than anybody waits for them to say where they are."""
     run = known(conversation="c1")
-    found = there("%7", place, identity=GUESSED, restored=True)
+    found = there("%7", place, identity=GUESSED, restored=True, resumed=True)
     assert ids(recognise([found], [over(run) if is_over else run], [SERVER.key])) == ["r1"]
-    another = there("%7", place, identity=structs.replace(GUESSED, conversation="c2"), restored=True)
+    another = there("%7", place, identity=structs.replace(GUESSED, conversation="c2"), restored=True, resumed=True)
     assert ids(recognise([another], [run], [SERVER.key])) == [None]
     # Whoever is in it for certain comes before.
     both = [found, there("%8", a_place("x"), "c1")]
@@ -411,6 +412,29 @@ def test_what_has_started_an_agent_is_found_with_it() -> None:
     capture = structs.replace(a_capture(), topology=a_topology([pane]), details=Details(panes=details))
     [found] = found_in(capture)
     assert found.launchers == (Program(pid=4100, start_ticks=5100),)
+
+
+@pytest.mark.parametrize(
+    ("start", "is_resumed"),
+    [
+        (Start(argv=("agent", "--resume", "c1")), True),
+        (Start(argv=("agent", "--resume=c1")), True),
+        (Start(argv=("agent",)), False),
+        (Start(argv=("agent", "--resume", "c2")), False),
+        (Start(argv=("agent", "--resume", "c1"), asks=True, is_guess=True), False),
+    ],
+)
+def test_what_a_restore_has_started_is_found_with_whether_it_was_in_that_conversation(
+    start: Start, is_resumed: bool
+) -> None:
+    """A conversation that is guessed from what is newest may be another's."""
+    first = a_process(4000, argv=tuple(command(start)))
+    details = {"%0": PaneDetails(processes=(first, a_process(4100, ppid=4000)), agent_pid=4100)}
+    capture = structs.replace(
+        a_capture(), topology=a_topology([a_pane(0, identity=GUESSED)]), details=Details(panes=details)
+    )
+    [found] = found_in(capture)
+    assert (found.restored, found.resumed) == (True, is_resumed)
 
 
 def test_a_pane_that_several_sessions_show_is_found_once_in_the_first_of_them() -> None:
