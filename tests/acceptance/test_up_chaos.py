@@ -10,6 +10,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from tests.acceptance.kit import configure, is_whole, only_json, wait_for
 from tests.acceptance.simulants import Simulants
 from tests.acceptance.storm import Follower, Sample, Storm, last_of
 from tests.acceptance.watching import stored_events, stored_runs
-from tests.at_rest import descendants
+from tests.at_rest import descendants, words_of
 from tests.conftest import PrivateHome
 from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer
@@ -131,6 +132,7 @@ def _is_the_same_run(storm: Storm, events: Sequence[StoredEvent]) -> None:
 def _is_mapped(storm: Storm, perdure: Perdure) -> None:
     """Every agent that lives is found in its pane, in the conversation it says it is in, under the id of its run."""
     found: list[object] = []
+    odd: list[dict[str, Any]] = []
 
     def is_mapped() -> bool:
         panes = only_json(perdure.ok("ls", "--json"))["panes"]
@@ -144,12 +146,21 @@ def _is_mapped(storm: Storm, perdure: Perdure) -> None:
         }
         running = set(storm.simulants.running())
         found[:] = [shown, told, running]
+        odd[:] = [pane for pane in panes if pane["conversation"] in (set(told) ^ running) | (set(shown) ^ set(told))]
         return shown == told and set(told) == running and None not in shown.values()
 
     try:
         wait_for(is_mapped, "every agent to be known")
     except AssertionError:
-        raise AssertionError(f"shown, told and running are not the same: {found}") from None
+        records = [each for each in storm.simulants.records() if each["id"] in {pane["conversation"] for pane in odd}]
+        processes = [_words_below(server.pid) for server in storm.servers if server.alive]
+        why = "\n".join(map(str, [*found, "", *odd, "", *records, "", *processes]))
+        raise AssertionError(f"shown, told and running are not the same:\n{why}") from None
+
+
+def _words_below(pid: int) -> str:
+    """The processes below a server, a line each, for whoever reads why a test failed."""
+    return "\n".join(f"{each} {words_of(each)[-200:]!r}" for each in descendants(pid))
 
 
 def _is_flat(samples: Sequence[Sample]) -> None:
