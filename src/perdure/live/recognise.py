@@ -218,7 +218,7 @@ def _place(each: Found | Run) -> object:
 def _may_be_there(each: Found, run: Run) -> bool:
     if run.identity is None:
         return True
-    if _conversation(run) is not None:
+    if _conversation(run) is not None or _is_another_agent(each, run):
         return False
     return _may_follow(each, run) and (_named(run) is None or _named(run) == _named(each))
 
@@ -226,8 +226,11 @@ def _may_be_there(each: Found, run: Run) -> bool:
 def _may_turn_out(each: Found, run: Run) -> bool:
     if _named(run) is None or _conversation(each) is not None:
         return False
-    is_another = each.identity is not None and run.identity is not None and each.identity.agent != run.identity.agent
-    return not is_another and _may_follow(each, run)
+    return not _is_another_agent(each, run) and _may_follow(each, run)
+
+
+def _is_another_agent(each: Found, run: Run) -> bool:
+    return each.identity is not None and run.identity is not None and each.identity.agent != run.identity.agent
 
 
 def _named(each: Found | Run) -> object:

@@ -175,6 +175,11 @@ def test_a_place_takes_its_id_back_after_a_restart() -> None:
         assert ids(recognise([found], [silent], [SERVER.key])) == ["r1"]
 
 
+def test_another_agent_in_the_place_of_one_of_an_unknown_conversation_is_somebody_new() -> None:
+    another = there("%7", identity=structs.replace(STARTING, agent="other"))
+    assert ids(recognise([another], [over(known(identity=STARTING))], [SERVER.key])) == [None]
+
+
 def test_a_shell_in_the_place_of_an_agent_that_fell_is_something_new_and_leaves_it_its_id() -> None:
     fallen = over(known(conversation="c1"))
     assert ids(recognise([there("%7")], [fallen], [SERVER.key])) == [None]
