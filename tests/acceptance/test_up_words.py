@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from perdure.model.event import EventKind
 from perdure.model.run import Run, RunState
+from tests.acceptance.kit import wait_for
 from tests.acceptance.simulants import Simulants
 from tests.acceptance.watching import watching
 from tests.conftest import PrivateHome
@@ -48,3 +51,23 @@ def test_what_is_said_of_a_run_changes_with_its_state(
         watcher.wait_for(is_through, "the end of the next turn")
         assert [run for run in seen if contradicts(run)] == []
     agents.end_all()
+
+
+def test_what_was_asked_for_while_nobody_watched_is_what_is_said_afterwards(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    simulants = Simulants(private_home)
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w", f"{simulants.path} --think 0 'count the files'")
+
+    def says(text: str) -> Callable[[Run], bool]:
+        return lambda run: run.status.waits and run.thought is not None and text in (run.thought.objective or "")
+
+    with watching(perdure) as watcher:
+        run = watcher.await_run("work:0.0", says("count the files"), "to say what it was asked for")
+        perdure.ok("seen", "work")
+    turns = simulants.turns()
+    tmux.run("send-keys", "-t", "work:0", "mend the roof", "Enter")
+    wait_for(lambda: simulants.turns() == turns + 2, "the answer")
+    with watching(perdure) as watcher:
+        watcher.await_run(run.id, says("mend the roof"), "to say what it was asked for since")
+    simulants.end_all()

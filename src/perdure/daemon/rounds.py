@@ -96,6 +96,9 @@ class Rounds:
         self._looking.tell_missed(now)
         self._looking.end_absent(now, set())
         at = self.world.ticking()
+        # What was thought of anybody before may be about something it has done with since.
+        for run in self.supervisor.runs:
+            self._thinking.stirred(run.id, at)
         self._jobs.look(at)
         self._everything_at, self._sockets_at = at + EVERY, at + SOCKETS_EVERY
         return self._finished(at)
