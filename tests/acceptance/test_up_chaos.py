@@ -27,6 +27,7 @@ from tests.perdure_cli import Perdure
 from tests.tmux_server import TmuxServer
 
 SECONDS = float(os.environ.get("PERDURE_TEST_CHAOS_SECONDS", "20"))
+NOT_THERE = (Evidence.KEPT, Evidence.LAUNCH)
 SEED = int(os.environ.get("PERDURE_TEST_CHAOS_SEED", "1"))
 
 
@@ -136,13 +137,14 @@ def _is_mapped(storm: Storm, perdure: Perdure) -> None:
 
     def is_mapped() -> bool:
         panes = only_json(perdure.ok("ls", "--json"))["panes"]
-        # What is kept for a pane that was brought back, and whose agent has ended since, is no agent that lives.
-        live = [pane for pane in panes if pane["agent"] and not pane["dead"] and pane["evidence"] != Evidence.KEPT]
+        # What is kept for a pane that was brought back, and whose agent has ended since, is no agent that lives; nor is
+        # what waits there for a person, since its conversation was never certain.
+        live = [pane for pane in panes if pane["agent"] and not pane["dead"] and pane["evidence"] not in NOT_THERE]
         shown = {pane["conversation"]: pane["run"] for pane in live}
         told = {
             run.identity.conversation: run.id
             for run in storm.daemon.runs()
-            if run.identity is not None and run.program is not None
+            if run.identity is not None and run.program is not None and run.identity.evidence not in NOT_THERE
         }
         running = set(storm.simulants.running())
         found[:] = [shown, told, running]
