@@ -26,13 +26,19 @@ def open_store(url: str, *, state_dir: str, read_only: bool = False, threads: bo
     if read_only:
         from perdure.store.read_only import open_read_only
 
+        _refuse_half_mended(url)
         return open_read_only(url, state_dir)
-    from perdure.store import migrations
     from perdure.store.files import private_directory
-    from perdure.store.store import Store
 
     private_directory(state_dir)
-    driver = _pooled(url) if threads else connect(url)
+    return store_over(_pooled(url) if threads else _whole(url), state_dir)
+
+
+def store_over(driver: Driver, state_dir: str) -> Store:
+    """Return the store in a database, brought up to date; whoever takes it lets go of the database, too."""
+    from perdure.store import migrations
+    from perdure.store.store import Store
+
     try:
         is_new = migrations.bring_up_to_date(driver)
         store = Store(driver, state_dir)
@@ -49,13 +55,27 @@ def _pooled(url: str) -> Driver:
     from perdure.store.sqlite import SQLite
 
     def make() -> Driver:
-        driver = connect(url)
+        driver = _whole(url)
         if isinstance(driver, SQLite):
             # Whoever indexes empties its log.
             driver.be_patient()
         return driver
 
     return Pooled(make)
+
+
+def _whole(url: str) -> Driver:
+    """Return a connection to the database at `url`, unless a repair has yet to fill it."""
+    _refuse_half_mended(url)
+    return connect(url)
+
+
+def _refuse_half_mended(url: str) -> None:
+    path = sqlite_path(url)
+    if path is not None:
+        from perdure.store.mending import refuse_half_mended
+
+        refuse_half_mended(path)
 
 
 def sqlite_path(url: str) -> str | None:
@@ -70,7 +90,7 @@ def sqlite_path(url: str) -> str | None:
 
 
 def connect(url: str, *, read_only: bool = False) -> Driver:
-    """Return a connection to the database at `url`."""
+    """Return a connection to the database at `url`, whatever a repair has yet to do there."""
     path = sqlite_path(url)
     if path is not None:
         if read_only:

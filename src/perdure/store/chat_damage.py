@@ -121,15 +121,14 @@ def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str:
     return f"Set the damaged record of {damage.where} aside; what was said in it is kept, for whoever runs the store."
 
 
-def adopt(book: ChatBook, saved: Saved, number: int, now: datetime) -> bool:
-    """Take a chat in that had another number in another database; False when there is one of its id.
+def adopt(book: ChatBook, saved: Saved, number: int, now: datetime, owners: Iterable[str] = ()) -> bool:
+    """Take a chat in that had another number in another database; False, and nothing done, when there is one of its id.
 
-    What of its turns cannot be read back is set aside; wherever one was and is not there, that is marked as lost.
+    It comes whole, with those it is granted to, or not at all: one that is there already need not be looked at again. What of its turns cannot be read back is set aside; wherever one was and is not there, that is marked as lost.
     """
     chat = saved.chat or _unknown(saved, now)
     with book.changing():
-        with suppress(errors.ChatNotFound):
-            book.get_chat(chat.id)
+        if book.driver.fetch(book.sql["get_chat"], id=chat.id):
             return False
         book.driver.execute(
             book.sql["insert_chat"], opened_at=stamp(chat.opened_at), **chat_columns(_unrivalled(book, chat))
@@ -159,6 +158,8 @@ def adopt(book: ChatBook, saved: Saved, number: int, now: datetime) -> bool:
         last = blank(spot.number, first, 1, LOST if is_unclear else LEFT_OUT)
         book.driver.execute(book.sql["insert_turn"], **last)
         book.advance(spot.number, first + 1, stamp(chat.touched_at))
+        for owner in owners:
+            book.driver.execute(book.sql["grant_chat"], chat=spot.number, owner=owner)
     return True
 
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from perdure import errors
-from perdure.model.run import run_id
+from perdure.model.run import number_of, run_id
 from perdure.model.snapshot import CAPTURED, Problem
-from perdure.store import check, open_store, sqlite_path
+from perdure.store import check, open_store, sqlite_path, store_over
 from perdure.store.chat_damage import adopt, damage_of, keep_aside, set_aside
-from perdure.store.files import cannot, damaged_name, locked, private_directory
+from perdure.store.driver import Row
+from perdure.store.files import cannot, damaged_name, locked, private_directory, sync_directory
 from perdure.store.manifest import Manifest, manifest_name, read_manifests
+from perdure.store.mending import read_note, write_note
 from perdure.store.numbers import GIVING
+from perdure.store.queries import queries
 from perdure.store.rows import coming_from, stamp
 from perdure.store.store import Store
 
@@ -26,28 +31,57 @@ if TYPE_CHECKING:
 def repair(url: str, state_dir: str, now: datetime) -> tuple[str, ...]:
     """Mend the store at `url` and say what was done, one sentence each; () when there was nothing to do.
 
-    Raises `StoreUnusable` when the store cannot be reached at all.
+    Goes on with one that was interrupted, wherever that was. Raises `StoreUnusable` when the store cannot be reached
+    at all.
     """
     private_directory(state_dir)
     with locked(state_dir):
         path = sqlite_path(url)
-        aside = _set_aside(path, now) if path is not None and _is_damaged(url, state_dir) else None
-        actions = [f"Set the damaged database aside as {aside}."] if aside else []
+        actions = [] if path is None else list(_rebuilt(path, state_dir, now))
         store = open_store(url, state_dir=state_dir)
         try:
-            if aside:
-                # Opening a new database has filled it from the manifests.
-                actions += [f"Loaded {_counted(len(store.records.ids()), 'snapshot')} from the manifests."]
-                actions += _salvage(store, aside, now)
             actions += _mend(store, now)
         finally:
             store.close()
     return tuple(actions)
 
 
-def _is_damaged(url: str, state_dir: str) -> bool:
+def _rebuilt(path: str, state_dir: str, now: datetime) -> Iterator[str]:
+    """Set a damaged database aside and bring back what can be read of it, and of those that were set aside before."""
+    from perdure.store.sqlite import SQLite
+
+    mending = read_note(path)
+    is_gone_on_with = bool(mending.left)
+    if is_gone_on_with:
+        yield "Went on with a repair that was interrupted."
+        _move(path, _beside(path, mending.left[-1]), now)
+    if _is_damaged(path, state_dir):
+        aside = damaged_name(path, now)
+        mending = replace(mending, left=(*mending.left, os.path.basename(aside)))
+        # Before anything is moved: whoever comes after a kill knows what belongs together, and what is to be read.
+        write_note(path, mending)
+        _move(path, aside, now)
+        yield f"Set the damaged database aside as {aside}."
+    if not mending.left:
+        return
+    store = store_over(SQLite(path), state_dir)
     try:
-        store = open_store(url, state_dir=state_dir)
+        # Opening a new database has filled it from the manifests, unless it was interrupted.
+        store.begin()
+        if not is_gone_on_with:
+            yield f"Loaded {_counted(len(store.records.ids()), 'snapshot')} from the manifests."
+        for name in mending.left:
+            yield from _salvage(store, _beside(path, name), now)
+    finally:
+        store.close()
+    write_note(path, replace(mending, left=()))
+
+
+def _is_damaged(path: str, state_dir: str) -> bool:
+    from perdure.store.sqlite import SQLite
+
+    try:
+        store = store_over(SQLite(path), state_dir)
     except errors.StoreDamaged:
         return True
     try:
@@ -56,19 +90,53 @@ def _is_damaged(url: str, state_dir: str) -> bool:
         store.close()
 
 
-def _set_aside(path: str, now: datetime) -> str:
+def _move(path: str, aside: str, now: datetime) -> None:
+    """Give a database and what belongs to it another name, as far as that is not done yet."""
     from perdure.store.sqlite import beside
 
-    aside = damaged_name(path, now)
-    # The database last: until then it is still where it was, and a repair that is cut short can begin again.
-    for old, new in reversed(tuple(zip(beside(path), beside(aside), strict=True))):
-        try:
-            os.rename(old, new)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise cannot("The damaged database", old, "be set aside", error) from error
-    return aside
+    if os.path.lexists(aside):
+        # The database goes last: what has its name now is the new one.
+        return
+    # Where it was begun, nobody is let in, and opening it without its log would make another.
+    is_begun = any(map(os.path.lexists, beside(aside)))
+    with nullcontext() if is_begun else _nobody_writing(path):
+        for old, new in reversed(tuple(zip(beside(path), beside(aside), strict=True))):
+            try:
+                # A log that was made meanwhile takes the place of none.
+                os.rename(old, damaged_name(old, now) if os.path.lexists(new) else new)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise cannot("The damaged database", old, "be set aside", error) from error
+    try:
+        sync_directory(os.path.dirname(path))
+    except OSError as error:
+        raise cannot("The directory", os.path.dirname(path), "be written", error) from error
+
+
+@contextmanager
+def _nobody_writing(path: str) -> Iterator[None]:
+    """Let whoever writes to a database come to the end, and nobody begin, as far as anybody can.
+
+    Whoever has seen that it is still where it was may commit: behind the back of whoever reads what was set aside.
+    """
+    import sqlite3
+
+    from perdure.store.foreign import file_uri
+    from perdure.store.sqlite import PATIENCE
+
+    with ExitStack() as held:
+        # Where it cannot be opened, nobody else can either.
+        with suppress(sqlite3.Error):
+            uri = file_uri(path, "mode=rw")
+            connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
+            held.enter_context(closing(connection))
+            connection.execute("BEGIN IMMEDIATE")
+        yield
+
+
+def _beside(path: str, name: str) -> str:
+    return os.path.join(os.path.dirname(path), name)
 
 
 def _salvage(store: Store, aside: str, now: datetime) -> Iterator[str]:
@@ -84,7 +152,7 @@ def _salvage(store: Store, aside: str, now: datetime) -> Iterator[str]:
     runs, events = _salvage_runs(store, wreck)
     if runs or events:
         yield f"Read {_counted(runs, 'run')} and {_counted(events, 'event')} back from the damaged database."
-    yield from _salvage_chats(store, wreck, now)
+    yield from _salvage_chats(store, wreck, os.path.basename(aside), now)
     jobs = store.jobs.keep(wreck.jobs(), wreck.notices())
     if jobs:
         yield f"Read {_counted(jobs, 'job')} back from the damaged database."
@@ -92,8 +160,12 @@ def _salvage(store: Store, aside: str, now: datetime) -> Iterator[str]:
 
 
 def _salvage_runs(store: Store, wreck: Wreck) -> tuple[int, int]:
-    runs, events = tuple(wreck.runs()), tuple(wreck.events())
+    """Take in what is not there yet: all at once, so that one that was interrupted has done nothing or everything."""
     with store.driver.transaction(GIVING):
+        there = {number for (number,) in store.driver.fetch(queries()["run_numbers"])}
+        runs = [run for run in wreck.runs() if number_of(run.id) not in there]
+        told = {seq for (seq,) in store.driver.fetch(queries()["event_numbers"])}
+        events = [stored for stored in wreck.events() if stored.seq not in told]
         for name, number in wreck.highest().items():
             store.numbers.raise_to(name, number)
         store.keep_runs(runs)
@@ -101,28 +173,35 @@ def _salvage_runs(store: Store, wreck: Wreck) -> tuple[int, int]:
     return len(runs), len(events)
 
 
-def _salvage_chats(store: Store, wreck: Wreck, now: datetime) -> Iterator[str]:
+def _salvage_chats(store: Store, wreck: Wreck, name: str, now: datetime) -> Iterator[str]:
     chats, lost = wreck.chats()
     grants = wreck.grants()
     count = granted = 0
     for number, saved in chats.items():
-        if adopt(store.chats, saved, number, now):
+        # What is nobody's any more was not granted by anybody either.
+        owners = grants.get(number, frozenset()) if saved.chat is not None else frozenset()
+        if adopt(store.chats, saved, number, now, owners):
             count += 1
-            # What is nobody's any more was not granted by anybody either.
-            for owner in grants.get(number, ()) if saved.chat is not None else ():
-                store.chats.grant_chat(saved.id, owner)
-                granted += 1
+            granted += len(owners)
             if saved.chat is None:
                 yield f"The record of chat {saved.id} is lost; what is left of it is kept, for whoever runs the store."
-    with store.chats.changing():
-        for row in lost:
-            keep_aside(store.chats, row, now)
+    _keep_turns_aside(store, lost, name, now)
     if chats or lost:
         yield f"Read {_counted(count, 'chat')} back from the damaged database."
     if granted:
         yield f"Read {_counted(granted, 'grant')} of chats back from the damaged database."
     if lost:
         yield f"Set {_counted(len(lost), 'turn')} of chats that cannot be read aside."
+
+
+def _keep_turns_aside(store: Store, rows: Sequence[Row], name: str, now: datetime) -> None:
+    """Keep turns that belong to no chat, those of one database once."""
+    kept = f"turns of {name} that belong to no chat"
+    with store.chats.changing():
+        if store.records.fact(kept) is None:
+            for row in rows:
+                keep_aside(store.chats, row, now)
+            store.records.remember(kept, str(len(rows)))
 
 
 def _mend(store: Store, now: datetime) -> Iterator[str]:

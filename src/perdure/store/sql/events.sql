@@ -28,3 +28,7 @@ DELETE FROM events WHERE happened_at < :before
 -- Copy an event that cannot be read to where it does no harm.
 INSERT INTO damaged_events (set_aside_at, seq, happened_at, kind, run, body)
 SELECT :at, seq, happened_at, kind, run, body FROM events WHERE seq = :seq
+
+-- name: event_numbers
+-- The numbers of all events.
+SELECT seq FROM events

@@ -52,7 +52,7 @@ SELECT :at, id, place, owner, ordered_at, ended_at, body FROM jobs WHERE id = :i
 
 -- name: insert_job_notice
 -- An event is to be delivered to an owner.
-INSERT INTO job_notices (seq, owner) VALUES (:seq, :owner)
+INSERT INTO job_notices (seq, owner) VALUES (:seq, :owner) ON CONFLICT DO NOTHING
 
 -- name: read_job_notices
 -- The first events that are to be delivered to an owner, and were not.

@@ -39,3 +39,7 @@ DELETE FROM runs WHERE ended_at < :before
 -- Copy a run that cannot be read to where it does no harm.
 INSERT INTO damaged_runs (set_aside_at, number, host, ended_at, body)
 SELECT :at, number, host, ended_at, body FROM runs WHERE number = :number
+
+-- name: run_numbers
+-- The numbers of all runs.
+SELECT number FROM runs
