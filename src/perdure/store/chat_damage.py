@@ -20,11 +20,13 @@ from perdure.store.chat_rows import (
     blank,
     chat_columns,
     chat_from,
+    stands_for,
     turn_from,
     was_taken_back,
 )
 from perdure.store.chats import ChatBook
 from perdure.store.driver import Row, Value
+from perdure.store.numbers import GIVING
 from perdure.store.rows import UNREADABLE, moment_of, stamp
 
 if TYPE_CHECKING:
@@ -70,28 +72,35 @@ class ChatDamage(Struct, frozen=True, kw_only=True):
         return "It cannot be read back."
 
     @property
+    def kind(self) -> tuple[bool, ...]:
+        """In which of the ways it is damaged that there are, whatever the extent."""
+        return self.turn is not None, bool(self.gaps), bool(self.lost), self.is_miscounted, self.is_misplaced
+
+    @property
     def is_repairable(self) -> bool:
         """Whether anything can be done about it that was not done already."""
         return not self.lost
 
 
 def damage_of(book: ChatBook) -> Iterator[ChatDamage]:
-    """Yield everything of the chats that cannot be read back."""
+    """Yield everything of the chats that cannot be read back; nothing that is only being changed."""
     for row in book.rows():
-        number, id, turns = row[0], row[1], row[6]
-        try:
-            chat_from(row)
-        except errors.ChatDamaged:
-            yield ChatDamage(number=number, chat=id)
-        with suppress(errors.ChatNotFound):
-            yield from _damaged_words(book, number, id, turns)
+        if any(_damage_in(book, row)):
+            # It takes several questions, between which a gateway may append or forget: asked again when none does.
+            with book.driver.transaction(GIVING):
+                found = _damage_now(book, row[0])
+            yield from found
     for (turn,) in book.driver.fetch(book.sql["turns_without_chat"]):
         yield ChatDamage(number=turn // SPAN, chat="", turn=turn)
 
 
-def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str:
-    """Move what is damaged to where it does no harm, and say what was done."""
+def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str | None:
+    """Move what is damaged to where it does no harm, and say what was done; None when it is no more."""
     with book.changing():
+        still = _still(book, damage)
+        if still is None:
+            return None
+        damage = still
         if damage.turn is not None:
             low = damage.turn
             rows = book.driver.fetch(book.sql["turns_between"], low=low, high=low + 1, limit=1)
@@ -119,6 +128,52 @@ def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str:
     if damage.is_misplaced:
         return f"Found where {damage.where} goes on: behind what is there."
     return f"Set the damaged record of {damage.where} aside; what was said in it is kept, for whoever runs the store."
+
+
+def _still(book: ChatBook, damage: ChatDamage) -> ChatDamage | None:
+    """What is left of a damage that was found before, inside a transaction; None when there is none any more."""
+    rows = _row_now(book, damage.number)
+    if damage.turn is None:
+        return next((each for each in _damage_now(book, damage.number) if each.kind == damage.kind), None)
+    if [row[1] for row in rows] != ([damage.chat] if damage.chat else []):
+        return None
+    # Not all of its chat anew: a chat may have very many that are damaged.
+    low, high = damage.turn, damage.turn + 1
+    places = book.driver.fetch(book.sql["places_between"], low=low, high=high, limit=1)
+    if not places or not damage.chat:
+        return damage if places else None
+    for row in book.driver.fetch(book.sql["turns_between"], low=low, high=high, limit=1):
+        return None if _is_readable(damage.chat, damage.number, row) else damage
+    return damage if stands_for(*places[0][1:])[0] is None else None
+
+
+def _row_now(book: ChatBook, number: int) -> list[Row]:
+    """The row of a chat, by its number: of its other columns none may be what it was."""
+    rows = book.driver.fetch(book.sql["all_chats"], after=number - 1, limit=1)
+    return [row for row in rows if row[0] == number]
+
+
+def _damage_now(book: ChatBook, number: int) -> list[ChatDamage]:
+    """The damage in a chat as it is now, inside a transaction."""
+    return [damage for row in _row_now(book, number) for damage in _damage_in(book, row)]
+
+
+def _damage_in(book: ChatBook, row: Row) -> Iterator[ChatDamage]:
+    number, id, turns = row[0], row[1], row[6]
+    try:
+        chat_from(row)
+    except errors.ChatDamaged:
+        yield ChatDamage(number=number, chat=id)
+    with suppress(errors.ChatNotFound):
+        yield from _damaged_words(book, number, id, turns)
+
+
+def _is_readable(id: str, number: int, row: Row) -> bool:
+    try:
+        turn_from(id, number, row)
+    except UNREADABLE:
+        return False
+    return True
 
 
 def adopt(book: ChatBook, saved: Saved, number: int, now: datetime, owners: Iterable[str] = ()) -> bool:
@@ -172,12 +227,9 @@ def _unknown(saved: Saved, now: datetime) -> Chat:
 def _stands_for(id: str, number: int, row: Row) -> int:
     """For how many positions a row stands; 0 for one that cannot be read."""
     if row[3] in (LEFT_OUT, LOST, LOST_HIDDEN):
-        return row[4] if isinstance(row[4], int) and 0 < row[4] < SPAN else 0
-    try:
-        turn_from(id, number, row)
-    except UNREADABLE:
-        return 0
-    return 1
+        kind, count = stands_for(row[3], row[4])
+        return 0 if kind is None else count
+    return int(_is_readable(id, number, row))
 
 
 def keep_aside(book: ChatBook, row: Row, now: datetime) -> None:
@@ -192,15 +244,11 @@ def _damaged_words(book: ChatBook, number: int, id: str, turns: int) -> Iterator
     next = spot.next
     if spot.is_misplaced:
         yield ChatDamage(number=number, chat=id, is_misplaced=True)
-    is_whole = True
-    for row in book.rows_of(number):
-        try:
-            turn_from(id, number, row)
-        except UNREADABLE:
-            is_whole = False
-            yield ChatDamage(number=number, chat=id, turn=row[0])
+    damaged = {row[0] for row in book.rows_of(number) if not _is_readable(id, number, row)}
     gaps, lost, first = [], 0, 1
     for position, hidden, count in book.places_of(number):
+        if hidden is None:
+            damaged.add(number * SPAN + position)
         if position > first:
             gaps.append((first, min(position, next) - first))
         lost += count if hidden == LOST else 0
@@ -209,11 +257,13 @@ def _damaged_words(book: ChatBook, number: int, id: str, turns: int) -> Iterator
             break
     if next > first:
         gaps.append((first, next - first))
+    for turn in sorted(damaged):
+        yield ChatDamage(number=number, chat=id, turn=turn)
     if gaps:
         yield ChatDamage(number=number, chat=id, gaps=tuple(gaps))
     if lost:
         yield ChatDamage(number=number, chat=id, lost=lost)
-    if is_whole and not gaps and book.count(number) != turns:
+    if not damaged and not gaps and book.count(number) != turns:
         yield ChatDamage(number=number, chat=id, is_miscounted=True)
 
 

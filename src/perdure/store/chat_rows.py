@@ -122,6 +122,18 @@ def was_taken_back(row: Row) -> bool:
     return row[3] == 1 and isinstance(row[4], int) and row[4] >= _TAKEN_BACK
 
 
+def stands_for(hidden: object, seal: object) -> tuple[int | None, int]:
+    """Return what a row of turns is, and for how many positions it stands; (None, 1) when it does not say.
+
+    It may hold anything, whatever its columns are declared to hold.
+    """
+    if isinstance(hidden, int) and 0 <= hidden < LEFT_OUT:
+        return hidden, 1
+    if hidden in (LEFT_OUT, LOST, LOST_HIDDEN) and isinstance(seal, int) and 0 < seal < SPAN:
+        return hidden, seal
+    return None, 1
+
+
 def blank(number: int, position: int, count: int, kind: int) -> dict[str, Value]:
     """Return the row that stands for so many positions of a chat without a turn, `LEFT_OUT`, `LOST` or so."""
     return {"id": number * SPAN + position, "role": "", "at": "", "hidden": kind, "seal": count, "body": b""}

@@ -233,8 +233,9 @@ def _rows(store: Store, now: datetime) -> Iterator[str]:
         store.jobs.set_aside(job, now)
         yield f"Set the damaged record of job {job} aside."
     for lost in list(damage_of(store.chats)):
-        if lost.is_repairable:
-            yield set_aside(store.chats, lost, now)
+        done = set_aside(store.chats, lost, now) if lost.is_repairable else None
+        if done is not None:
+            yield done
     for damage in list(store.damage()):
         store.set_aside(damage, now)
         if damage.pane is None:

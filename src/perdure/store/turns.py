@@ -15,7 +15,17 @@ from perdure.model.chat import Transcript, Turn
 from perdure.model.event import Event
 from perdure.store import chat_events
 from perdure.store.appends import Append, Appends
-from perdure.store.chat_rows import LEFT_OUT, LOST_HIDDEN, SPAN, Ready, blank, damaged_chat, reader_of, ready
+from perdure.store.chat_rows import (
+    LEFT_OUT,
+    LOST_HIDDEN,
+    SPAN,
+    Ready,
+    blank,
+    damaged_chat,
+    reader_of,
+    ready,
+    stands_for,
+)
 from perdure.store.driver import Driver, Row, Value, with_list
 from perdure.store.numbers import GIVING
 from perdure.store.queries import queries
@@ -189,14 +199,17 @@ class Turns:
                 return
             low = rows[-1][0] + 1
 
-    def places_of(self, number: int) -> Iterator[tuple[int, int, int]]:
-        """Yield in order (position, what `hidden` says, for how many positions it stands) of all that a chat has."""
+    def places_of(self, number: int) -> Iterator[tuple[int, int | None, int]]:
+        """Yield in order (position, what `hidden` says, for how many positions it stands) of all that a chat has.
+
+        What does not say what it is, or for how much, stands for its own position as None.
+        """
         low, high = _range(number)
         base = low
         while True:
             rows = self.driver.fetch(self.sql["places_between"], low=low, high=high, limit=_PAGE)
             for id, hidden, seal in rows:
-                yield id - base, hidden, 1 if hidden < LEFT_OUT else seal
+                yield id - base, *stands_for(hidden, seal)
             if len(rows) < _PAGE:
                 return
             low = rows[-1][0] + 1

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from msgspec.structs import replace
 
 from perdure import errors
 from perdure.chats.service import Chats
+from perdure.model.chat import CloseReason
 from perdure.model.config import Config
+from perdure.store.chat_damage import ChatDamage, damage_of
+from perdure.store.chats import ChatBook
+from perdure.store.driver import Row
 from perdure.store.repair import repair
 from perdure.store.store import Store
 from tests.builders import at
@@ -268,6 +274,92 @@ def test_turns_without_a_chat_are_set_aside(filled: Store, place: Place) -> None
     assert len(repair(place.url, place.state_dir, at(60))) == 3
     assert filled.driver.fetch("SELECT count(*) FROM damaged_turns") == [(3,)]
     assert filled.check() == ()
+
+
+def test_a_chat_that_is_used_while_it_is_looked_at_is_not_called_damaged(
+    filled: Store, opened: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway, rows, places_of = opened().chats, filled.chats.rows, filled.chats.places_of
+
+    def append_behind() -> Iterator[Row]:
+        found = list(rows())
+        gateway.append_turns("c1", [a_turn("d")], at(1))
+        yield from found
+
+    def forget_before(number: int) -> Iterator[tuple[int, int | None, int]]:
+        if number == second and gateway.list_chats(key="key-c2"):
+            gateway.forget_chat("c2")
+        return places_of(number)
+
+    second = number_of(filled, "c2")
+    gateway.change_chat("c2", lambda chat: replace(chat, closed_at=at(1), close_reason=CloseReason.ASKED))
+    monkeypatch.setattr(filled.chats, "rows", append_behind)
+    monkeypatch.setattr(filled.chats, "places_of", forget_before)
+    assert filled.check() == ()
+    assert [chat.id for chat in gateway.list_chats()] == ["c1"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE turns SET role = 'system' WHERE id = :id",
+        "DELETE FROM turns WHERE id = :id",
+        "UPDATE chats SET turns = 7 WHERE :id > 0",
+    ],
+)
+def test_what_is_no_longer_there_when_it_is_mended_is_let_be(
+    filled: Store, place: Place, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    filled.driver.execute(sql, id=number_of(filled, "c1") * (1 << 32) + 2)
+    filled.chats.change_chat("c1", lambda chat: replace(chat, closed_at=at(1), close_reason=CloseReason.ASKED))
+
+    def forget_behind(book: ChatBook) -> Iterator[ChatDamage]:
+        found = list(damage_of(book))
+        assert {damage.chat for damage in found} >= {"c1"}
+        filled.chats.forget_chat("c1")
+        yield from (damage for damage in found if damage.chat == "c1")
+
+    monkeypatch.setattr("perdure.store.repair.damage_of", forget_behind)
+    assert repair(place.url, place.state_dir, at(60)) == ()
+    monkeypatch.undo()
+    assert filled.driver.fetch("SELECT count(*) FROM damaged_turns") == [(0,)]
+    assert [chat.id for chat in filled.chats.list_chats()] == ["c2"]
+
+
+@pytest.mark.parametrize("hidden", [b"\x00", b"", "x", 7, -1, 5])
+@pytest.mark.parametrize("position", [2, 4])
+def test_a_row_that_does_not_say_what_it_is_is_set_aside(
+    filled: Store, place: Place, hidden: bytes | str | int, position: int
+) -> None:
+    if filled.driver.dialect == "postgres" and not isinstance(hidden, int):
+        pytest.skip("PostgreSQL takes only numbers there")
+    # Positions 1 to 3 are turns, 4 was left out.
+    filled.chats.rewrite_turns("c1", 3, [a_turn("c1 d")], at(1))
+    id = number_of(filled, "c1") * (1 << 32) + position
+    filled.driver.execute("UPDATE turns SET hidden = :hidden WHERE id = :id", hidden=hidden, id=id)
+    problems = [(problem.where, problem.repairable) for problem in filled.check()]
+    assert (f"turn {position} of chat c1", True) in problems
+    assert f"turn {position} of chat c1" in repair(place.url, place.state_dir, at(60))[0]
+    assert filled.driver.fetch("SELECT hidden FROM damaged_turns") == [(hidden,)]
+    assert [(problem.where, problem.repairable) for problem in filled.check()] == [("chat c1", False)]
+    assert repair(place.url, place.state_dir, at(61)) == ()
+    left = ["c1 a", "c1 d"] if position == 2 else ["c1 a", "c1 b", "c1 d"]
+    transcript = filled.chats.load_turns("c1", partly=True)
+    assert ([turn.content for turn in transcript.turns], transcript.missing) == (left, 1)
+    assert said(filled, "c2") == ["c2 a", "c2 b", "c2 c"]
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("seal", [b"\x00", "x", 0, -1, 1 << 40])
+def test_a_row_that_does_not_say_for_how_much_it_stands_is_set_aside(
+    filled: Store, place: Place, seal: bytes | str | int
+) -> None:
+    filled.chats.rewrite_turns("c1", 3, [a_turn("c1 d")], at(1))
+    id = number_of(filled, "c1") * (1 << 32) + 4
+    filled.driver.execute("UPDATE turns SET seal = :seal WHERE id = :id", seal=seal, id=id)
+    assert ("turn 4 of chat c1", True) in [(problem.where, problem.repairable) for problem in filled.check()]
+    repair(place.url, place.state_dir, at(60))
+    assert [(problem.where, problem.repairable) for problem in filled.check()] == [("chat c1", False)]
 
 
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
