@@ -12,6 +12,7 @@ from perdure import errors
 from perdure.chats.mirror import Mirror
 from perdure.host.clock import ticking
 from perdure.ports import ChatStore
+from perdure.store import forking
 
 #: The least seconds from one round to the next, and from one that failed to the next that nobody asked for.
 EVERY, AGAIN = 1.0, 30.0
@@ -37,10 +38,18 @@ class Mirroring:
     def __init__(self, store: ChatStore, mirror: Mirror) -> None:
         self.store = cast("ChatStore", _Noting(store, self._note))
         self._mirror = mirror
-        self._changed = threading.Event()
         self._closing = threading.Event()
+        self.begin_anew()
+        forking.begins_anew(self)
+
+    def begin_anew(self) -> None:
+        """Have no thread yet: in a child, the parent's follows what the parent changes."""
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._changed = threading.Event()
+        is_closing, self._closing = self._closing.is_set(), threading.Event()
+        if is_closing:
+            self._closing.set()
 
     def __enter__(self) -> Mirroring:
         self._note()

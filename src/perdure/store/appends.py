@@ -64,6 +64,10 @@ class Appends:
 
     def __init__(self, commit: Callable[[list[Append]], None]) -> None:
         self._commit = commit
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Have nobody waiting: in a child, those who did are still in the parent, and are written there."""
         self._guard = threading.Lock()
         self._waiting: list[Append] = []
         #: Whose thread writes, or was woken to.

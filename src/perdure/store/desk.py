@@ -30,6 +30,7 @@ from zlib import crc32
 import msgspec
 
 from perdure import errors
+from perdure.store import forking
 from perdure.store.appends import Append
 from perdure.store.chat_rows import Ready
 from perdure.store.door import Door
@@ -442,12 +443,16 @@ def _address(name: bytes) -> str:
     return f"\0perdure-{name.hex()}"
 
 
-def _forget() -> None:
-    """Let go, in a child, of what its parent has: the parent's place is the parent's, and free when the parent ends."""
-    global _GUARD
-    _GUARD = threading.Lock()
-    for desk in list(_DESKS):
-        desk.close()
+class _Desks:
+    """All desks of a process."""
+
+    def begin_anew(self) -> None:
+        """Let go, in a child, of what its parent has: a place is the parent's, and free when the parent ends."""
+        global _GUARD
+        _GUARD = threading.Lock()
+        for desk in list(_DESKS):
+            desk.close()
 
 
-os.register_at_fork(after_in_child=_forget)
+_ALL = _Desks()
+forking.begins_anew(_ALL)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from perdure import errors
+from perdure.store import forking
 from perdure.store.files import private_file
 
 if TYPE_CHECKING:
@@ -47,8 +48,14 @@ class Door:
         self._file = _opened(f"{path}-door")
 
     def __del__(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Be, in a child, a door at which nobody waits: whose turn it was in the parent it cannot know."""
+        file, self._file = self._file, None
+        if file is not None:
+            # At once: later it would take with it the lock of the door that the child has made.
+            os.close(file)
 
     def is_inside(self) -> bool:
         """Return whether this thread has passed, and is not out again."""
@@ -85,8 +92,9 @@ class Door:
 
     def leave(self, handing: Handing | None = None) -> None:
         """Let somebody else in."""
-        assert self._file is not None
         self._inside = None
+        if self._file is None:
+            return
         if handing is not None and handing.is_served:
             self._turn.release()
             return
@@ -198,12 +206,19 @@ def _opened(path: str) -> int | None:
         return None
 
 
-def _forget() -> None:
-    """Let a child have doors of its own, and threads: whose turn it was in the parent it cannot know."""
-    global _GUARD
-    _GUARD = threading.Lock()
-    _DOORS.clear()
-    _IDLE.clear()
+class _Doors:
+    """All doors of a process."""
+
+    def begin_anew(self) -> None:
+        """Let a child have doors of its own, and threads."""
+        global _GUARD
+        _GUARD = threading.Lock()
+        doors = list(_DOORS.values())
+        _DOORS.clear()
+        _IDLE.clear()
+        for door in doors:
+            door.begin_anew()
 
 
-os.register_at_fork(after_in_child=_forget)
+_ALL = _Doors()
+forking.begins_anew(_ALL)

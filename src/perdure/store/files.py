@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from time import sleep
 
 from perdure import errors
+from perdure.store import forking
 
 _TRIES, _PAUSE = 200, 0.05
 TEMPORARY = ".tmp"
@@ -87,10 +88,15 @@ def locked(directory: str) -> Iterator[None]:
         handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise cannot("The directory", directory, "be opened", error) from error
+    forking.void_in_child(handle)
     try:
         _lock(handle, directory)
         yield
     finally:
+        # Not by closing it alone: a process forked off or started meanwhile may have it open as well.
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_UN)
+        forking.void_in_child(handle, is_over=True)
         os.close(handle)
 
 

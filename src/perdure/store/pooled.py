@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from perdure import errors
+from perdure.store import forking
 from perdure.store.door import Door
 from perdure.store.driver import Driver, Row, Value
-
-
-class _Here:
-    """Which process this is, known without asking the system each time."""
-
-    __slots__ = ("pid",)
-
-    def __init__(self) -> None:
-        self.look()
-
-    def look(self) -> None:
-        self.pid = os.getpid()
-
-
-HERE = _Here()
-os.register_at_fork(after_in_child=HERE.look)
 
 
 class _Mine(threading.local):
@@ -45,14 +29,21 @@ class Pooled:
     def __init__(self, make: Callable[[], Driver]) -> None:
         self._make = make
         self._guard = threading.Lock()
-        self._pid = HERE.pid
         self._idle: list[Driver] = [make()]
-        #: A parent's, which a child must neither use nor close.
-        self._foreign: list[Driver] = []
+        #: In a child: the parent's connection, which the thread that forked had borrowed by then.
+        self._inherited: Driver | None = None
         self._is_closed = False
         self._mine = _Mine()
         self.dialect = self._idle[0].dialect
         self._door = self._idle[0].door
+        forking.begins_anew(self)
+
+    def begin_anew(self) -> None:
+        """Have, in a child, none of the parent's connections, but for the one whose use the child is in the midst of."""
+        self._guard = threading.Lock()
+        self._idle = []
+        self._inherited = self._mine.driver
+        self._door = None
 
     @property
     def mine(self) -> Driver | None:
@@ -68,7 +59,7 @@ class Pooled:
     @property
     def door(self) -> Door | None:
         """Where whoever writes waits for others who do."""
-        if self._door is None or HERE.pid != self._pid:
+        if self._door is None:
             with self._borrowed() as driver:
                 self._door = driver.door
         return self._door
@@ -123,8 +114,7 @@ class Pooled:
         """Let go of the database; what is borrowed right now is closed when it comes back."""
         with self._guard:
             self._is_closed = True
-            idle = self._taken_over()
-            self._idle = []
+            idle, self._idle = self._idle, []
         for driver in idle:
             driver.close()
 
@@ -148,9 +138,8 @@ class Pooled:
         with self._guard:
             if self._is_closed:
                 raise errors.StoreUnusable("The store was closed.")
-            idle = self._idle if HERE.pid == self._pid else self._taken_over()
             # The one that was used last has the warmest cache.
-            driver = idle.pop() if idle else None
+            driver = self._idle.pop() if self._idle else None
         driver = self._mine.driver = driver or self._make()
         return driver
 
@@ -159,18 +148,10 @@ class Pooled:
         self._mine.driver = None
         with self._guard:
             is_usable = error is None or not isinstance(error, errors.StoreUnusable)
-            if is_usable and not self._is_closed and HERE.pid == self._pid:
+            if is_usable and not self._is_closed and driver is not self._inherited:
                 self._idle.append(driver)
                 return
         driver.close()
-
-    def _taken_over(self) -> list[Driver]:
-        """The idle connections of this very process."""
-        if HERE.pid != self._pid:
-            self._foreign += self._idle
-            self._idle = []
-            self._pid = HERE.pid
-        return self._idle
 
 
 class _Transaction:

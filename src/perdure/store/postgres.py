@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b  # only here: psycopg loads OpenSSL anyway
 
 from perdure import errors
+from perdure.store import forking
 from perdure.store.driver import Row, Value, for_psycopg
 
 try:
@@ -43,6 +45,15 @@ class Postgres:
         except psycopg.Error as error:
             # Not chained: libpq's own text may repeat parts of the address.
             raise self._unusable(error) from None
+        forking.begins_anew(self)
+
+    def begin_anew(self) -> None:
+        """Have, in a child, nothing to do with the parent's session: it goes on, and is over when the parent ends."""
+        with suppress(psycopg.Error, OSError):
+            handle = self._connection.fileno()
+            nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+            os.dup2(nothing, handle, inheritable=False)
+            os.close(nothing)
 
     def execute(self, sql: str, **parameters: Value) -> int:
         """Run one statement and return how many rows it changed."""

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from perdure import errors
+from perdure.store import forking
 from perdure.store.files import cannot
 from perdure.store.foreign import file_uri
 from perdure.store.sqlite import PATIENCE, SQLite, beside, translated
@@ -20,6 +21,7 @@ class ReadOnlySQLite(SQLite):
 
     def __init__(self, path: str) -> None:
         self.path = path
+        forking.lets_go(self)
         _, log, _ = beside(path)
         failure: errors.StoreUnusable | None = None
         for options in _ways(path):

@@ -14,7 +14,7 @@ from perdure.model.chat import Found, Turn
 from perdure.store import words
 from perdure.store.chat_rows import SPAN, damaged_chat, plain, texts_of, turn_from
 from perdure.store.driver import Driver, Row, Value, with_list
-from perdure.store.pooled import HERE, Pooled
+from perdure.store.pooled import Pooled
 from perdure.store.rows import UNREADABLE, stamp
 from perdure.store.sqlite import CHECKPOINT
 from perdure.store.turns import Turns
@@ -52,8 +52,7 @@ class Search(Turns):
         self._has_index = driver.dialect != "sqlite"
         self._may_start = isinstance(driver, Pooled)
         self._indexer: threading.Thread | None = None
-        #: The process in which it is at work; 0 for none.
-        self._at_work = 0
+        self._is_at_work = False
         #: Whether something was appended since the indexer last looked.
         self._has_more = False
         self._waking = threading.Lock()
@@ -63,6 +62,15 @@ class Search(Turns):
         self._indexing = threading.Lock()
         #: How many turns were indexed since the database's log was emptied.
         self._indexed = 0
+
+    def begin_anew(self) -> None:
+        """The same for the indexer: that of the parent is at work there."""
+        super().begin_anew()
+        self._indexer, self._is_at_work, self._has_more = None, False, False
+        self._waking, self._indexing = threading.Lock(), threading.Lock()
+        is_closing, self._called, self._is_closing = self._is_closing, threading.Event(), threading.Event()
+        if is_closing.is_set():
+            self._is_closing.set()
 
     def search_turns(
         self,
@@ -163,17 +171,16 @@ class Search(Turns):
 
     def wake_indexer(self) -> None:
         """Have what was appended told and indexed soon, where threads are allowed."""
-        if self._has_more and self._at_work == HERE.pid:
+        if self._has_more and self._is_at_work:
             # Nearly always: one is about to look anyway.
             return
         with self._waking:
             self._has_more = True
-            # One that was at work in a parent process is not alive here.
             if not self._may_start or (self._indexer is not None and self._indexer.is_alive()):
                 self._called.set()
                 return
             indexer = self._indexer = threading.Thread(target=self._index_on, name="perdure-index", daemon=True)
-            self._at_work = HERE.pid
+            self._is_at_work = True
         indexer.start()
 
     def stop_indexer(self) -> None:
@@ -214,7 +221,7 @@ class Search(Turns):
     def _ends(self) -> None:
         # Another may have been begun in the meantime.
         if self._indexer is threading.current_thread():
-            self._indexer, self._at_work = None, 0
+            self._indexer, self._is_at_work = None, False
 
     def _matches(
         self, chat: str | None, reaches: Sequence[str], whose: dict[str, Value], which: dict[str, Value], most: int

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from time import sleep
+from typing import Any, NoReturn, TypeVar, cast
 
 from perdure import errors
+from perdure.store import forking
 from perdure.store.door import Door, Passage, door_of
 from perdure.store.driver import Row, Value
 from perdure.store.files import obstacle, private_directory, private_file
 
+_Result = TypeVar("_Result")
 _OLDEST = (3, 35, 0)
 #: How long, in seconds, to wait for a lock.
 PATIENCE = 10.0
@@ -55,9 +58,18 @@ class SQLite:
     _file: tuple[int, int] | None = None
     #: Where to wait before writing; None where nothing is written.
     door: Door | None = None
+    #: The thread that is inside SQLite, or inside a transaction; 0 for none.
+    busy = 0
+    _connection: sqlite3.Connection
+    _writing: sqlite3.Cursor
 
     def __init__(self, path: str) -> None:
         self.path = path
+        if forking.is_barred():
+            raise errors.StoreUnusable(
+                f"The database {path} cannot be used: this process was forked off while its parent wrote to it.",
+                path=path,
+            )
         if sqlite3.sqlite_version_info < _OLDEST:
             raise errors.StoreUnusable(f"SQLite 3.35 or newer is needed; this Python has {sqlite3.sqlite_version}.")
         if os.path.exists(path) and not os.path.isfile(path):
@@ -68,6 +80,15 @@ class SQLite:
         private_file(path)
         self._file = _identity(path)
         self.door = door_of(path)
+        forking.lets_go(self)
+        forking.enter(self)
+        try:
+            self._connect()
+        finally:
+            self.busy = 0
+
+    def _connect(self) -> None:
+        path = self.path
         try:
             self._connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         except _NOT_ABOUT_THE_DATABASE:
@@ -93,6 +114,8 @@ class SQLite:
 
     def execute(self, sql: str, **parameters: Value) -> int:
         """Run one statement and return how many rows it changed."""
+        if not self.busy:
+            return self._apart(lambda: self.execute(sql, **parameters))
         try:
             return self._connection.execute(sql, parameters).rowcount
         except _NOT_ABOUT_THE_DATABASE:
@@ -102,6 +125,8 @@ class SQLite:
 
     def run(self, sql: str, *values: Value) -> int:
         """Run one statement whose parameters have numbers and return how many rows it changed."""
+        if not self.busy:
+            return self._apart(lambda: self.run(sql, *values))
         try:
             return self._writing.execute(sql, values).rowcount
         except _NOT_ABOUT_THE_DATABASE:
@@ -111,6 +136,8 @@ class SQLite:
 
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
         """Run one statement for each of some rows, inside a transaction."""
+        if not self.busy:
+            return self._apart(lambda: self.execute_many(sql, rows))
         try:
             self._connection.executemany(sql, rows)
         except _NOT_ABOUT_THE_DATABASE:
@@ -120,6 +147,8 @@ class SQLite:
 
     def fetch(self, sql: str, **parameters: Value) -> list[Row]:
         """Run one query and return all rows."""
+        if not self.busy:
+            return self._apart(lambda: self.fetch(sql, **parameters))
         try:
             return self._connection.execute(sql, parameters).fetchall()
         except _NOT_ABOUT_THE_DATABASE:
@@ -133,6 +162,14 @@ class SQLite:
 
     def begin(self) -> None:
         """Begin a transaction that writes."""
+        forking.enter(self)
+        try:
+            self._begin()
+        except BaseException:
+            self.busy = 0
+            raise
+
+    def _begin(self) -> None:
         try:
             self._writing.execute("BEGIN IMMEDIATE")
         except sqlite3.DatabaseError as error:
@@ -162,6 +199,7 @@ class SQLite:
             if isinstance(error, sqlite3.DatabaseError):
                 raise translated(self.path, error) from error
             raise
+        self.busy = 0
 
     def roll_back(self) -> None:
         """Let nothing of what was done since happen."""
@@ -169,6 +207,7 @@ class SQLite:
         if self._connection.in_transaction:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
+        self.busy = 0
 
     def has_table(self, name: str) -> bool:
         """Return whether there is such a table."""
@@ -186,7 +225,30 @@ class SQLite:
         """Let go of the database."""
         self.door = None
         with suppress(sqlite3.Error):
-            self._connection.close()
+            self._apart(self._connection.close)
+
+    def begin_anew(self) -> None:
+        """Let go, in a child, of a connection that is the parent's; it has to be opened again here.
+
+        Closed while nothing happens over it, it takes nothing from the parent, which holds the locks; but a transaction
+        that was under way would be rolled back in the log that both have.
+        """
+        there = self.__dict__.get("_connection"), self.__dict__.get("_writing")
+        if self.busy or not forking.is_still():
+            forking.never_freed(there)
+        elif there[0] is not None:
+            with suppress(sqlite3.Error):
+                there[0].close()
+        self.busy, self.door = 0, None
+        self._connection = self._writing = cast("Any", _Inherited(self.path))
+
+    def _apart(self, call: Callable[[], _Result]) -> _Result:
+        """Do one thing outside a transaction, when no child is being begun."""
+        forking.enter(self)
+        try:
+            return call()
+        finally:
+            self.busy = 0
 
     def _prepare(self) -> None:
         if self.fetch("PRAGMA journal_mode") != [("wal",)]:
@@ -206,6 +268,24 @@ class SQLite:
             else:
                 return
         self.execute("PRAGMA journal_mode = WAL")
+
+
+class _Inherited:
+    """What a child has in place of its parent's connection."""
+
+    in_transaction = False
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise errors.StoreUnusable(
+            f"The database {self._path} cannot be used: it was opened by the process that this one was forked off.",
+            path=self._path,
+        )
 
 
 class _Transaction:

@@ -37,7 +37,8 @@ class Together:
         self._driver = driver
         self._borrow = cast("Callable[[], SQLite]", driver.borrow if isinstance(driver, Pooled) else lambda: driver)
         self._give_back = driver.give_back if isinstance(driver, Pooled) else lambda driver, error: None
-        self._writing = writing
+        #: Another in a child, where nobody would let go of the parent's.
+        self.writing = writing
         self._top_up = top_up
         self._write = write
         self._known = known
@@ -54,7 +55,7 @@ class Together:
             self._commit_alone(appends)
             return
         served: Sequence[Order] = ()
-        with self._writing:
+        with self.writing:
             if is_ours := not self._is_crowded and door.is_entered():
                 try:
                     served = self._serve(appends, desk)
@@ -66,7 +67,7 @@ class Together:
             desk.wake(order.name)
 
     def _commit_alone(self, appends: list[Append]) -> None:
-        with self._writing, self._driver.transaction(GIVING):
+        with self.writing, self._driver.transaction(GIVING):
             self._top_up(appends)
             self._write(appends, self._driver)
 
@@ -75,7 +76,7 @@ class Together:
         served: Sequence[Order] = ()
         handing = Handing(desk, appends, self._known)
         try:
-            with self._writing, door.passed(sqlite.PATIENCE, handing):
+            with self.writing, door.passed(sqlite.PATIENCE, handing):
                 if handing.positions is None:
                     served = self._serve(appends, desk, handing)
         except BaseException as error:

@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 from perdure import errors
 from perdure.model.chat import Transcript, Turn
 from perdure.model.event import Event
-from perdure.store import chat_events
+from perdure.store import chat_events, forking
 from perdure.store.appends import Append, Appends
 from perdure.store.chat_rows import (
     LEFT_OUT,
@@ -72,6 +72,12 @@ class Turns:
         self._known: dict[str, tuple[int, int]] = {}
         self._together = Together(driver, self._writing, self._appends.top_up, self._write, self._known)
         self._move_on, self._say = self.sql["move_on"], self.sql["say"]
+        forking.begins_anew(self)
+
+    def begin_anew(self) -> None:
+        """Wait, in a child, for none of the parent's threads, and write nothing for them."""
+        self._appends.begin_anew()
+        self._writing = self._together.writing = threading.Lock()
 
     def append_turns(self, id: str, turns: Sequence[Turn], at: datetime, *, expect: int | None = None) -> int:
         return self._appends.run(Append(id, list(map(ready, turns)), expect, at))

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import stat
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -151,6 +152,26 @@ def test_whatever_was_done_to_its_files_is_put_right(chats: Chats, mirror: Mirro
     Path(mirror.directory, NOTES).write_text("{")
     mirror.catch_up()
     assert said(mirror, chat.id) == ["a", "b"]
+
+
+def test_what_a_child_says_is_mirrored_by_the_child(threaded: Store, tmp_path: Path) -> None:
+    mirror = Mirror(threaded.chats, str(tmp_path / "sessions"), ChatKeysConfig())
+    with Mirroring(threaded.chats, mirror) as mirroring:
+        chats = Chats(mirroring.store, Config(), Clock())
+        chat = chats.open(a_source())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if not child:
+            code = 1
+            try:
+                chats.append(chat.id, a_turn("child"))
+                mirroring.close()
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+        assert said(mirror, chat.id) == ["child"]
 
 
 def test_files_of_somebody_else_are_left_alone(chats: Chats, mirror: Mirror) -> None:

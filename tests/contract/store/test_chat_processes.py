@@ -183,3 +183,33 @@ def test_a_rewrite_killed_at_any_moment_leaves_the_old_or_the_new(place: Place) 
         assert len(set(contents)) == 1
     assert store.check() == ()
     store.close()
+
+
+#: In the midst of a transaction, forks off a child that says its number and lives on, and is killed.
+KILLED_PARENT = """
+import os, signal, sys
+from perdure.store import open_store
+url, state_dir = sys.argv[1:]
+store = open_store(url, state_dir=state_dir, threads=True)
+with store.driver.transaction():
+    if os.fork():
+        os.kill(os.getpid(), signal.SIGKILL)
+    print(os.getpid(), flush=True)
+    signal.pause()
+"""
+
+
+def test_what_a_killed_process_held_is_not_held_by_its_children(place: Place) -> None:
+    store = begin(place)
+    with a_process_running(KILLED_PARENT, place.url, place.state_dir) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        try:
+            assert parent.wait(60) == -signal.SIGKILL
+            store.chats.append_turns("common", [a_turn("on")], at(0))
+        finally:
+            os.kill(child, signal.SIGKILL)
+            # The output of both ends with the child.
+            assert parent.stdout.read() == ""
+    assert [turn.content for turn in store.chats.load_turns("common").turns] == ["on"]
+    store.close()
