@@ -384,6 +384,9 @@ class ChatStore(Protocol):
     def chats_titled(self, owner: str | None, title: str) -> tuple[Chat, ...]:
         """Return the owner's chats with a title, or with one that goes on with ` #` behind it; everybody's for None."""
 
+    def taken_titles(self, owner: str, title: str) -> tuple[str, ...]:
+        """Return the titles of the same chats of an owner, and of those that cannot be read back: what they have is taken."""
+
     def list_chats(
         self,
         *,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import combinations
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from perdure import errors
 from perdure.chats import titles
 from perdure.chats.key import is_safe_id, is_safe_key, is_shared
-from perdure.chats.naming import next_free
+from perdure.chats.naming import with_free_title
 from perdure.chats.saying import MOST, checked
 from perdure.chats.service import Chats
 from perdure.chats.source import platform_from, source_from
@@ -105,15 +106,24 @@ def _keyed(chats: Chats, chat: Chat, incoming: Incoming) -> Chat:
 
 
 def _write(store: ChatStore, chat: Chat, words: Words) -> Arrived:
-    wanted = chat.title
-    while True:
-        try:
-            return store.import_chat(chat, words.turns, next=words.next, change=partial(_merged, chat))
-        except errors.TitleTaken:
-            # Counted on, as one that goes on under the same title is.
-            if wanted is None:
-                raise
-            chat = replace(chat, title=next_free(store, owner_of(chat.source, shared=chat.shared), wanted))
+    def write(title: str | None) -> Arrived:
+        def change(here: Chat) -> Chat:
+            return replace(_merged(chat, here), title=title)
+
+        return store.import_chat(replace(chat, title=title), words.turns, next=words.next, change=change)
+
+    def look() -> tuple[str, str | None]:
+        wanted = chat
+        with suppress(errors.ChatNotFound):
+            # It may have another title here, and it may be only now that it is known whose it is.
+            wanted = _merged(chat, store.get_chat(chat.id))
+        return owner_of(wanted.source, shared=wanted.shared), wanted.title
+
+    try:
+        return store.import_chat(chat, words.turns, next=words.next, change=partial(_merged, chat))
+    except errors.TitleTaken:
+        # Counted on, as one that goes on under the same title is.
+        return with_free_title(store, look, write)
 
 
 def _look(store: ChatStore, chat: Chat, words: Words) -> Arrived:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from perdure import errors
 from perdure.chats import titles
@@ -14,6 +15,10 @@ from perdure.model.chat import Chat, Kinship, Source
 from perdure.model.chat_owner import owner_of, owners_of
 from perdure.model.text import is_storable
 from perdure.ports import ChatStore
+
+#: How often somebody else may be quicker before it is given up.
+_TRIES = 1000
+_Written = TypeVar("_Written")
 
 
 def new_id(now: datetime) -> str:
@@ -58,12 +63,44 @@ def _titled(chats: Ownership, source: Source, wanted: str) -> Chat | None:
     return None if title is None else counted_on(chats.store, by_title[title], lambda chat: chats.owns(source, chat))
 
 
-def next_free(store: ChatStore, owner: str, wanted: str, *, as_is: bool = False) -> str:
-    """Return the next title under a name that nobody's chat of an owner has, as `titles.next_title` counts."""
+def with_free_title(
+    store: ChatStore,
+    look: Callable[[], tuple[str, str | None]],
+    write: Callable[[str | None], _Written | None],
+    *,
+    as_is: bool = False,
+) -> _Written:
+    """Return what is written with the next free title of what `look` says: whose title it is, and which is wanted.
+
+    Both are asked again when the title was taken after all, or `write` returned None because somebody else has changed
+    something. A title that was refused once is not tried again, whatever is said of it. Raises `TitleTaken` or
+    `Conflict` when others are quicker without end.
+    """
+    refused: set[str] = set()
+    for _ in range(_TRIES):
+        owner, wanted = look()
+        title = None if wanted is None else next_free(store, owner, wanted, besides=refused, as_is=as_is)
+        try:
+            written = write(title)
+        except errors.TitleTaken:
+            if title is None or len(refused) == _TRIES - 1:
+                raise
+            refused.add(title)
+            continue
+        if written is not None:
+            return written
+    raise errors.Conflict("Others change this conversation all the time: try again later.")
+
+
+def next_free(store: ChatStore, owner: str, wanted: str, *, besides: Collection[str] = (), as_is: bool = False) -> str:
+    """Return the next title under a name that nobody's chat of an owner has, as `titles.next_title` counts.
+
+    None of those `besides`, either.
+    """
     base = wanted if as_is else titles.base_and_number(wanted)[0]
     # What it is cut to may be the beginning of another title, whose numbers are taken too.
-    found = [chat.title for name in (base, *titles.cuts(base)) for chat in store.chats_titled(owner, name)]
-    return titles.next_title(filter(None, found), wanted, as_is=as_is)
+    found = [title for name in (base, *titles.cuts(base)) for title in store.taken_titles(owner, name)]
+    return titles.next_title([*found, *besides], wanted, as_is=as_is)
 
 
 def counted_on(store: ChatStore, chat: Chat, may: Callable[[Chat], bool] = lambda chat: True) -> Chat:
@@ -93,7 +130,7 @@ def _follows_from(store: ChatStore, chat: Chat, id: str) -> bool:
         seen.add(chat.follows)
         try:
             chat = store.get_chat(chat.follows)
-        except errors.ChatNotFound:
+        except (errors.ChatNotFound, errors.ChatDamaged):
             return False
     return False
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from perdure import errors
 from perdure.chats import titles
 from perdure.chats.key import is_shared
-from perdure.chats.naming import meant, new_id, next_free, tip_of
+from perdure.chats.naming import meant, new_id, tip_of, with_free_title
 from perdure.chats.ownership import MANY, Asker, Ownership
 from perdure.chats.reset import AHEAD, JobCheck, policy_for, stale, zone_of
 from perdure.chats.saying import MOST, checked, whole
@@ -233,15 +233,16 @@ class Chats(Ownership):
                 before=before,
             )
 
-        known_as = canonical(source, self._aliases)
-        return self._titled(owner_of(known_as, shared=self._is_shared(source)), parent.title, begin)
+        def look() -> tuple[str, str | None]:
+            return owner_of(canonical(source, self._aliases), shared=self._is_shared(source)), parent.title
+
+        return with_free_title(self.store, look, begin)
 
     def compress(self, id: str, turns: Sequence[Turn], *, expect: int | None = None) -> Chat:
         """Go on with an open chat in a shorter form, and return the chat it goes on in; what was said before is kept.
 
         Raises `Conflict` when it is not the open chat of its conversation any more, or goes on elsewhere than expected.
         """
-        first = self.store.get_chat(id)
         checked(turns)
 
         def begin(title: str | None) -> Chat | None:
@@ -261,7 +262,12 @@ class Chats(Ownership):
                 shorter, instead_of=parent, reason=CloseReason.COMPRESSED, turns=turns, expect=expect
             )
 
-        return self._titled(owner_of(first.source, shared=first.shared), first.title, begin)
+        def look() -> tuple[str, str | None]:
+            # Anew each time: who writes there may have become known.
+            parent = self.store.get_chat(id)
+            return owner_of(parent.source, shared=parent.shared), parent.title
+
+        return with_free_title(self.store, look, begin)
 
     def append(self, id: str, *turns: Turn, expect: int | None = None) -> int:
         """Write down what was said, for good before this returns, and return the position of the last turn.
@@ -356,7 +362,12 @@ class Chats(Ownership):
         def begin(title: str | None) -> Chat:
             return self.store.change_chat(id, lambda chat: replace(chat, title=chat.title or title), at=self.now())
 
-        return self._titled(owner_of(chat.source, shared=chat.shared), wanted, begin, as_is=True)
+        def look() -> tuple[str, str | None]:
+            # Anew each time: who writes there may have become known.
+            chat = self.store.get_chat(id)
+            return owner_of(chat.source, shared=chat.shared), wanted
+
+        return with_free_title(self.store, look, begin, as_is=True)
 
     def resume(self, source: Source, text: str) -> Chat:
         """Go on with the chat that is meant by an id, a title or the beginning of an id, where it stands now.
@@ -371,29 +382,16 @@ class Chats(Ownership):
         return tip_of(self.store, meant(self, source, text), lambda chat: self.may(source, chat))
 
     def _continued(self, id: str) -> tuple[str, ...]:
-        """The chats a chat continues."""
+        """The chats a chat continues, as far as that is known."""
         found: list[str] = []
         chat = self.store.get_chat(id)
         while chat.kinship is Kinship.CONTINUATION and chat.follows is not None and chat.follows not in found:
             found.append(chat.follows)
             try:
                 chat = self.store.get_chat(chat.follows)
-            except errors.ChatNotFound:
+            except (errors.ChatNotFound, errors.ChatDamaged):
                 break
         return tuple(found)
-
-    def _titled(
-        self, owner: str, wanted: str | None, begin: Callable[[str | None], Chat | None], *, as_is: bool = False
-    ) -> Chat:
-        """Try with the next free title, again when somebody else was quicker to take it, or to change something."""
-        while True:
-            title = None if wanted is None else next_free(self.store, owner, wanted, as_is=as_is)
-            try:
-                begun = begin(title)
-            except errors.TitleTaken:
-                continue
-            if begun is not None:
-                return begun
 
     def _placed(self, chat: Chat, source: Source) -> Chat:
         """Note the scope and the person of a chat that was begun by a message that did not tell them."""

@@ -90,6 +90,12 @@ class ChatBook(Search):
             return tuple(_readable(self.driver.fetch(self.sql["all_chats_titled"], **span)))
         return tuple(_readable(self.driver.fetch(self.sql["chats_titled"], owner=owner, **span)))
 
+    def taken_titles(self, owner: str, title: str) -> tuple[str, ...]:
+        rows = self.driver.fetch(
+            self.sql["taken_titles"], owner=owner, title=title, low=f"{title} #", high=f"{title} $"
+        )
+        return tuple(title for (title,) in rows)
+
     def count_chats(self) -> int:
         return int(self.driver.fetch(self.sql["count_chats"])[0][0])
 
@@ -320,9 +326,11 @@ class ChatBook(Search):
             return given_up
         owner = owner_of(chat.source, shared=chat.shared)
         for row in self.driver.fetch(self.sql["holder_of_title"], owner=owner, title=chat.title):
-            if row[1] in over:
-                given_up.append(chat_from(row))
-                self._put(row[0], replace(given_up[-1], title=None))
+            # One that cannot be read cannot be put down without its title, either.
+            gives_up = list(_readable([row])) if row[1] in over else []
+            if gives_up:
+                given_up += gives_up
+                self._put(row[0], replace(gives_up[0], title=None))
             elif row[1] != chat.id:
                 raise errors.TitleTaken(f'Chat {row[1]} has the title "{chat.title}" already.', chat=row[1])
         return given_up

@@ -10,8 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from perdure import errors
+from perdure.chats.importing import import_chats
 from perdure.chats.service import Chats
 from perdure.model.chat import CloseReason
+from perdure.model.chat_import import Incoming, Words
 from perdure.model.config import Config
 from perdure.store.chat_damage import ChatDamage, damage_of
 from perdure.store.chats import ChatBook
@@ -266,6 +268,68 @@ def test_whoever_writes_in_a_damaged_chat_can_begin_a_whole_one(store: Store, pl
     assert len(store.chats.list_chats()) == 1
     repair(place.url, place.state_dir, at(60))
     assert chats.load(chats.open(a_source()).id).turns == ()
+
+
+def branch(chats: Chats, id: str) -> str | None:
+    chats.set_title(a_source(), id, "Roof #2")
+    return chats.branch(a_source(), id).title
+
+
+def compress(chats: Chats, id: str) -> str | None:
+    chats.set_title(a_source(), id, "Roof #2")
+    return chats.compress(id, [a_turn("in short")]).title
+
+
+def take_over(chats: Chats, id: str) -> str | None:
+    origin = {"platform": "telegram", "chat_id": "chat-alice", "user_id": "alice"}
+    coming = Incoming(
+        id="s1", where="there", read=lambda: Words(), opened_at=at(0), touched_at=at(0), origin=origin, title="Roof"
+    )
+    taken = import_chats(chats, [coming])
+    assert taken.mishaps == ()
+    return taken.arrived[0].chat.title
+
+
+TITLING: dict[str, tuple[str, Callable[[Chats, str], str | None]]] = {
+    "a title by itself": ("Roof", lambda chats, id: chats.auto_title(id, "Roof").title),
+    "a branch": ("Roof #3", branch),
+    "a shorter form": ("Roof #3", compress),
+    "an import": ("Roof", take_over),
+}
+
+
+@pytest.mark.parametrize("how", TITLING)
+def test_a_title_of_a_chat_that_cannot_be_read_is_taken(
+    store: Store, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    title, give = TITLING[how]
+    chats = Chats(store.chats, Config(), Clock())
+    spoilt = chats.open(a_source())
+    chats.set_title(a_source(), spoilt.id, title)
+    chat = chats.reset(a_source())
+    store.driver.execute("UPDATE chats SET body = :data WHERE id = :id", data=b"spoilt", id=spoilt.id)
+    tried, ask = [], store.chats.refuse_title_of_another
+
+    def asked(*args: object, **settings: object) -> object:
+        tried.append(args)
+        assert len(tried) < 20, "the same is tried again and again"
+        return ask(*args, **settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store.chats, "refuse_title_of_another", asked)
+    assert give(chats, chat.id) == {"Roof": "Roof #2", "Roof #3": "Roof #4"}[title]
+    with pytest.raises(errors.TitleTaken, match=spoilt.id):
+        chats.set_title(a_source(), chat.id, title)
+
+
+def test_what_a_chat_that_cannot_be_read_is_called_is_not_given_up_to_what_continues_it(store: Store) -> None:
+    chats = Chats(store.chats, Config(), Clock())
+    first = chats.open(a_source())
+    chats.set_title(a_source(), first.id, "Roof")
+    shorter = chats.compress(first.id, [a_turn("in short")])
+    store.driver.execute("UPDATE chats SET body = :data WHERE id = :id", data=b"spoilt", id=first.id)
+    with pytest.raises(errors.TitleTaken, match=first.id):
+        chats.set_title(a_source(), shorter.id, "Roof")
+    assert chats.set_title(a_source(), shorter.id, "Walls").title == "Walls"
 
 
 def test_turns_without_a_chat_are_set_aside(filled: Store, place: Place) -> None:

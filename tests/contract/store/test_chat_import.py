@@ -124,6 +124,26 @@ def test_a_title_of_another_is_not_taken_and_nothing_is_written(store: Store) ->
         store.chats.get_chat("c2")
 
 
+@pytest.mark.parametrize("title", ["T", None])
+def test_one_whose_person_is_told_later_is_counted_on_among_theirs(
+    chats: Chats, store: Store, monkeypatch: pytest.MonkeyPatch, title: str | None
+) -> None:
+    import_chats(chats, [coming("s1", "a", title="T", origin={"platform": "telegram"})])
+    store.chats.begin_chat(a_chat("c1", title="T", source=Source(platform="telegram", chat_id="99", user_id="99")))
+    tried, bring_in = [], store.chats.import_chat
+
+    def counted(*args: Any, **settings: Any) -> object:
+        tried.append(args)
+        assert len(tried) < 20, "the same is tried again and again"
+        return bring_in(*args, **settings)
+
+    monkeypatch.setattr(store.chats, "import_chat", counted)
+    taken = import_chats(chats, [coming("s1", "a", "b", title=title)])
+    assert (results(taken), taken.mishaps) == ({"s1": Arrival.GREW}, ())
+    chat = store.chats.get_chat("s1")
+    assert (chat.title, chat.source.user_id, said(store, "s1")) == ("T #2", "99", ["a", "b"])
+
+
 def test_the_events_tell_what_came_in(store: Store) -> None:
     store.chats.import_chat(a_chat("c1"), turns("a"))
     store.chats.import_chat(a_chat("c1"), turns("a", "b"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import datetime
 from itertools import count
 
 import pytest
@@ -426,6 +427,47 @@ def test_direct_messages_by_their_sender_alone_are_the_senders(make: Make) -> No
         replace(sender, platform="signal"),
     ):
         assert _everything_of(chats, other, "Roof") == set()
+
+
+class Interrupting(Clock):
+    """A clock by which something happens, once, just when somebody asks what time it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.happens: list[Callable[[], object]] = []
+        self.asked = 0
+
+    def __call__(self) -> datetime:
+        self.asked += 1
+        assert self.asked < 50, "the same is tried again and again"
+        while self.happens:
+            self.happens.pop()()
+        return super().__call__()
+
+
+def test_a_title_is_counted_on_among_those_of_whoever_is_told_in_between(threaded: Store) -> None:
+    clock = Interrupting()
+    chats = Chats(threaded.chats, Config(), clock)
+    untold = Source(platform="telegram", chat_id="777")
+    told = replace(untold, user_id="777")
+    chats.set_title(told, chats.open(told).id, "Roof")
+    chat = chats.open(untold, force_new=True)
+    clock.happens.append(lambda: chats.open(told))
+    titled = chats.auto_title(chat.id, "Roof")
+    assert (titled.title, titled.source.user_id) == ("Roof #2", "777")
+
+
+def test_a_shorter_form_is_counted_on_among_those_of_whoever_is_told_in_between(threaded: Store) -> None:
+    clock = Interrupting()
+    chats = Chats(threaded.chats, Config(), clock)
+    untold = Source(platform="telegram", chat_id="777")
+    told = replace(untold, user_id="777")
+    chats.set_title(told, chats.open(told).id, "Roof #2")
+    chat = chats.open(untold, force_new=True)
+    chats.auto_title(chat.id, "Roof")
+    clock.happens.append(lambda: chats.open(told))
+    shorter = chats.compress(chat.id, [a_turn("in short")])
+    assert (shorter.title, shorter.source.user_id, shorter.follows) == ("Roof #3", "777", chat.id)
 
 
 @pytest.mark.parametrize("platform", ["telegram", "slack"])

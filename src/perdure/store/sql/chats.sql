@@ -49,6 +49,10 @@ WHERE number > :after ORDER BY number LIMIT :limit
 SELECT number, id, key, title, touched_at, closed_at, turns, body FROM chats
 WHERE owner = :owner AND (title = :title OR (title >= :low AND title < :high)) ORDER BY number
 
+-- name: taken_titles
+-- The titles of an owner's chats, whether or not these can be read: one, and numbered ones that begin like it.
+SELECT title FROM chats WHERE owner = :owner AND (title = :title OR (title >= :low AND title < :high)) ORDER BY number
+
 -- name: all_chats_titled
 -- Everybody's chats with a title, or with a numbered one that begins like it.
 SELECT number, id, key, title, touched_at, closed_at, turns, body FROM chats
