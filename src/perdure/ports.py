@@ -454,11 +454,13 @@ class ChatStore(Protocol):
         *,
         over: Collection[str] = (),
         at: datetime | None = None,
+        expect: int | None = None,
     ) -> Chat:
         """Let a chat be what `change` makes of it, and return that. `at` is when; else when it was last used.
 
         `change` is called while nobody else changes anything, so it only reckons. It leaves id, turns and positions alone.
-        The chats `over` give up their title when it takes it; `TitleTaken` is raised when another one has it.
+        The chats `over` give up their title when it takes it; `TitleTaken` is raised when another one has it. With
+        `expect`, `Conflict` is raised, and nothing changed, when the next turn goes elsewhere than to that position.
         """
 
     def touch_chat(self, id: str, at: datetime) -> bool:

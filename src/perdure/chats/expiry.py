@@ -20,6 +20,10 @@ TRIES = 3
 #: What a chat keeps in its `extra` of the last failure.
 FAILURE = "flush_failure"
 _LEASE, _HELD = "chats-expiry", timedelta(minutes=10)
+#: What becomes of one chat meanwhile, and is no reason to leave the others.
+_LOST = (errors.ChatNotFound, errors.ChatDamaged)
+#: Behind every position.
+_BEHIND = 1 << 40
 
 
 class Expired(Struct, frozen=True, kw_only=True):
@@ -56,8 +60,8 @@ class Expiry:
 
         One that `flush` raises for costs only itself: it is noted, never counted as done, and tried again in later
         rounds, three times in all; so is one during which the process dies. A chat in which nothing was said is closed
-        without asking. One that was used in the meantime stays open, and is neither flushed nor failed. Once an hour, chats
-        go that were closed longer ago than they are to be kept.
+        without asking. One that was used in the meantime stays open, and is neither flushed nor failed; nor is one that was
+        forgotten, or cannot be read any more. Once an hour, chats go that were closed longer ago than they are to be kept.
         """
         try:
             return self._round(flush)
@@ -70,14 +74,16 @@ class Expiry:
     def _round(self, flush: Callable[[Chat], None]) -> Expired:
         now = self._chats.now()
         for chat in self._store.list_chats(is_open=True, since=now):
-            self._chats.put_right(chat, now)
+            with suppress(*_LOST):
+                self._chats.put_right(chat, now)
         done: dict[str, bool | None] = {}
         for chat in self.due(now):
             other = self._held_by_another()
             if other is not None:
                 return self._expired(done, held_by=other)
-            if self._begin(chat):
-                done[chat.id] = self._flush(chat, flush)
+            with suppress(*_LOST):
+                if self._begin(chat):
+                    done[chat.id] = self._flush(chat, flush)
         pruned = self._tidy(now)
         return replace(self._expired(done), pruned=pruned)
 
@@ -115,21 +121,22 @@ class Expiry:
 
     def _flush(self, chat: Chat, flush: Callable[[Chat], None]) -> bool | None:
         """Whether it was handed on; None when it was used meanwhile, so that not all of it was."""
+        next = self._store.load_turns(chat.id, start=_BEHIND, limit=1, partly=True).next
         if chat.turns:
             try:
                 flush(chat)
             except Exception as error:
                 self._note_failure(chat, error)
                 return False
-        return self._close(chat, self._chats.now()) or None
+        return self._close(chat, next, self._chats.now()) or None
 
-    def _close(self, chat: Chat, now: datetime) -> bool:
-        """Note that it was handed on, and close it; False when it was used since, or is gone on with after all."""
+    def _close(self, chat: Chat, next: int, now: datetime) -> bool:
+        """Note that it was handed on up to `next`, and close it; False when it was used since, or is gone on with after all."""
         why = self._why(chat, now)
         is_done: list[bool] = []
 
         def close(found: Chat) -> Chat:
-            # How many turns there are as well: whoever said something may have a clock that is behind.
+            # How many turns there are as well: whoever said something since it was found may have a clock that is behind.
             is_used = (found.touched_at, found.turns) != (chat.touched_at, chat.turns)
             is_done[:] = [not is_used and (why is not None or not found.is_open)]
             if not is_done[0]:
@@ -138,7 +145,12 @@ class Expiry:
             done = replace(found, flushed_at=now, flush_failures=0, extra=_without(found, FAILURE))
             return replace(done, closed_at=now, close_reason=why) if found.is_open else done
 
-        self._store.change_chat(chat.id, close)
+        try:
+            self._store.change_chat(chat.id, close, expect=next)
+        except errors.Conflict:
+            # Said or changed since, by whatever clock, and maybe as many turns as before.
+            self._store.change_chat(chat.id, lambda found: replace(found, flush_failures=0))
+            return False
         return is_done[0]
 
     def _note_failure(self, chat: Chat, error: Exception) -> None:

@@ -19,7 +19,7 @@ from perdure.store.driver import Driver, Row, with_list
 from perdure.store.records import NO_LIMIT
 from perdure.store.rows import moment_of, stamp
 from perdure.store.search import Search
-from perdure.store.turns import Spot, as_expected, not_there
+from perdure.store.turns import Spot, as_expected, not_there, refuse_moved
 from perdure.store.untold import Tell
 
 #: Before every stamp.
@@ -193,10 +193,13 @@ class ChatBook(Search):
         *,
         over: Collection[str] = (),
         at: datetime | None = None,
+        expect: int | None = None,
     ) -> Chat:
         with self.changing():
             row = self._row(id)
             before = chat_from(row)
+            if expect is not None:
+                refuse_moved(id, expect, self.spot(id))
             after = change(before)
             if after != before:
                 when = after.touched_at if at is None else at

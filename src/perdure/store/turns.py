@@ -437,6 +437,11 @@ def as_expected(id: str, expect: int | None, spot: Spot) -> None:
     if expect is None:
         return
     refuse_closed(id, spot)
+    refuse_moved(id, expect, spot)
+
+
+def refuse_moved(id: str, expect: int, spot: Spot) -> None:
+    """Raise `Conflict` when a chat, open or closed, does not go on where somebody believes it does."""
     if expect != spot.next:
         raise errors.Conflict(
             f"Something was said in chat {id} in between: the next turn would be number {spot.next}, not {expect}.",

@@ -232,6 +232,37 @@ def test_what_is_said_during_the_flush_is_handed_on_whatever_the_clock_says(chat
     assert [due.id for due in Expiry(chats).due(late)] == [chat.id]
 
 
+@pytest.mark.parametrize("how", ["rewritten", "taken back and said again", "said and taken back"])
+def test_what_is_changed_during_the_flush_is_handed_on_though_it_is_as_many_turns(
+    chats: Chats, clock: Clock, how: str
+) -> None:
+    chat = spoken(chats)
+    clock.later(hours=2)
+    store, handed_on = chats.store, []
+
+    def flush(found: Chat) -> None:
+        handed_on.append(contents(chats, found.id))
+        if len(handed_on) > 1:
+            return
+        # By a machine whose clock is behind.
+        if how == "rewritten":
+            store.rewrite_turns(found.id, 2, [a_turn("meanwhile")], at(0))
+        elif how == "said and taken back":
+            store.append_turns(found.id, [a_turn("meanwhile")], at(0))
+            store.undo_turns(found.id, 1, at(0))
+        else:
+            store.undo_turns(found.id, 1, at(0))
+            store.append_turns(found.id, [a_turn("meanwhile")] * (found.turns - store.get_chat(found.id).turns), at(0))
+
+    before = store.get_chat(chat.id)
+    assert Expiry(chats).run_once(flush) == Expired()
+    found = store.get_chat(chat.id)
+    assert (found.touched_at, found.turns) == (before.touched_at, before.turns)
+    assert (found.is_open, found.flushed_at, found.flush_failures) == (True, None, 0)
+    assert Expiry(chats).run_once(flush).flushed == (chat.id,)
+    assert handed_on[1] == contents(chats, chat.id)
+
+
 def test_one_that_is_not_stale_any_more_after_its_flush_is_handed_on_when_it_is(threaded: Store, clock: Clock) -> None:
     jobs: list[str] = []
     chats = Chats(threaded.chats, CONFIG, clock, has_jobs=lambda key, since: bool(jobs))

@@ -169,6 +169,40 @@ def test_one_that_is_used_meanwhile_stays_open(chats: Chats, clock: Clock) -> No
     assert [due.id for due in Expiry(chats).due(clock())] == [chat.id]
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_one_that_is_forgotten_meanwhile_costs_nobody_else_anything(chats: Chats, clock: Clock, fails: bool) -> None:
+    sources = [a_source(name) for name in ("alice", "bob", "carol")]
+    first, second, third = (speak(chats, source) for source in sources)
+    clock.later(hours=2)
+    for source in sources:
+        chats.open(source)
+    handed_on: list[str] = []
+
+    def flush(found: Chat) -> None:
+        handed_on.append(found.id)
+        if found.id == first.id:
+            for gone in (first.id, second.id):
+                chats.store.forget_chat(gone)
+            if fails:
+                raise OSError
+
+    assert Expiry(chats).run_once(flush) == Expired(flushed=(third.id,))
+    assert handed_on == [first.id, third.id]
+
+
+def test_one_that_cannot_be_read_any_more_costs_nobody_else_anything(
+    chats: Chats, threaded: Store, clock: Clock
+) -> None:
+    first, second = speak(chats), speak(chats, BOB)
+    clock.later(hours=2)
+
+    def flush(found: Chat) -> None:
+        if found.id == first.id:
+            threaded.driver.execute("UPDATE chats SET body = :body WHERE id = :id", body=b"spoilt", id=first.id)
+
+    assert Expiry(chats).run_once(flush) == Expired(flushed=(second.id,))
+
+
 def test_a_chat_in_which_nothing_was_said_asks_for_nothing(chats: Chats, clock: Clock) -> None:
     chat = chats.open(ALICE)
     clock.later(hours=2)

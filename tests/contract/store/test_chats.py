@@ -131,6 +131,19 @@ def test_a_title_is_the_owners_alone(store: Store) -> None:
     assert book.get_chat("c1").title is None
 
 
+def test_a_chat_is_changed_only_where_it_goes_on_as_expected(store: Store) -> None:
+    book = store.chats
+    book.begin_chat(a_chat("c1"))
+    book.append_turns("c1", [a_turn("a")], at(0))
+    with pytest.raises(errors.Conflict) as raised:
+        book.change_chat("c1", lambda chat: replace(chat, suspended=True), expect=1)
+    assert raised.value.data["position"] == 2
+    assert not book.get_chat("c1").suspended
+    assert book.change_chat("c1", lambda chat: replace(chat, closed_at=at(1)), expect=2).closed_at == at(1)
+    # Whether or not it is open.
+    assert book.change_chat("c1", lambda chat: replace(chat, flushed_at=at(1)), expect=2).flushed_at == at(1)
+
+
 def test_numbered_titles_are_found_by_what_they_begin_with_literally(store: Store) -> None:
     book = store.chats
     for number, title in enumerate(["50%_", "50%_ #2", "50%_ #ideas", "50%x #2", "50%_#3", "50%_ $", "50%_ #10"]):
