@@ -227,13 +227,13 @@ class Turns:
         is missed only where that is wanted, too.
         """
         start, (low, _) = max(1, start), _range(number)
+        other = LEFT_OUT if hidden else LOST_HIDDEN
         if 1 < start < end:
-            for id, hidden, seal in self.driver.fetch(self.sql["place_before"], low=low, id=low + start):
-                if hidden == LEFT_OUT:
+            for id, kind, seal in self.driver.fetch(self.sql["place_before"], low=low, id=low + start):
+                if kind in (LEFT_OUT, other):
                     start = max(start, id - low + seal)
         if start >= end:
             return 0
-        other = LEFT_OUT if hidden else LOST_HIDDEN
         ((there,),) = self.driver.fetch(self.sql["count_places"], low=low + start, high=low + end, other=other)
         return abs(end - start - int(there))
 

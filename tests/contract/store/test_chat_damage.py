@@ -211,6 +211,50 @@ def test_what_was_left_out_is_not_missed(filled: Store) -> None:
     assert filled.check() == ()
 
 
+def test_a_copy_may_end_where_something_was_left_out(filled: Store) -> None:
+    chats = filled.chats
+    chats.append_turns("c1", [a_turn("d"), a_turn("e")], at(1))
+    chats.rewrite_turns("c1", 2, [], at(1))
+    chats.append_turns("c1", [a_turn("f")], at(1))
+    chats.begin_chat(a_chat("copy"), copy="c1")
+    chats.import_chat(a_chat("far"), [a_turn("x", position=7), a_turn("y", position=1_000_000)], next=2_000_000)
+    for id, ends in (("copy", range(1, 10)), ("far", (1, 6, 7, 8, 9, 500_000, 1_000_000, 1_000_001, 3_000_000))):
+        whole = chats.load_turns(id).turns
+        for end in ends:
+            copied = f"{id} before {end}"
+            assert chats.begin_chat(a_chat(copied), copy=id, before=end) is not None
+            assert said(filled, copied) == [turn.content for turn in whole if turn.position < end]
+    # What is lost before its end is missed as ever.
+    filled.driver.execute("DELETE FROM turns WHERE id = :id", id=number_of(filled, "far") * (1 << 32) + 7)
+    for end in (8, 9, 500_000):
+        with pytest.raises(errors.ChatDamaged, match="far"):
+            chats.begin_chat(a_chat(f"short {end}"), copy="far", before=end)
+
+
+def test_from_whatever_position_on_what_was_taken_back_and_is_lost_is_missed_only_among_those(
+    filled: Store, place: Place
+) -> None:
+    chats = filled.chats
+    chats.append_turns("c1", [a_turn("d"), a_turn("e"), a_turn("f")], at(1))
+    first = number_of(filled, "c1") * (1 << 32)
+    chats.rewrite_turns("c1", 2, [a_turn("g")], at(1))
+    chats.append_turns("c1", [a_turn("h")], at(1))
+    for position in (3, 4, 5):
+        filled.driver.execute("UPDATE turns SET body = :data WHERE id = :id", data=b"spoilt", id=first + position)
+    repair(place.url, place.state_dir, at(60))
+    shown = [(turn.position, turn.content) for turn in chats.load_turns("c1").turns]
+    for start in range(1, 11):
+        found = chats.load_turns("c1", start=start).turns
+        assert [(turn.position, turn.content) for turn in found] == [each for each in shown if each[0] >= start]
+        if start > 5:
+            assert chats.load_turns("c1", start=start, hidden=True).missing == 0
+            continue
+        with pytest.raises(errors.ChatDamaged):
+            chats.load_turns("c1", start=start, hidden=True)
+        left = chats.load_turns("c1", start=start, hidden=True, partly=True)
+        assert left.missing == len({3, 4, 5} & set(range(start, 6)))
+
+
 def test_a_wrong_count_is_put_right_when_everything_is_there(filled: Store, place: Place) -> None:
     filled.driver.execute("UPDATE chats SET turns = 7 WHERE id = 'c1'")
     with pytest.raises(errors.ChatDamaged):

@@ -62,9 +62,9 @@ SELECT id, hidden, seal FROM turns WHERE id >= :low AND id < :id ORDER BY id DES
 
 -- name: count_places
 -- How many positions are accounted for: those of turns, those that were left out, and maybe those of one other kind. One
--- that was taken back says so twice, so that none is without a trace.
+-- that was taken back says so twice, so that none is without a trace. What stands for several may go on behind the last.
 SELECT coalesce(sum(CASE WHEN hidden = 0 THEN 1 WHEN hidden = 1 AND seal >= 4294967296 THEN 1
-WHEN hidden IN (2, :other) THEN seal ELSE 0 END), 0) FROM turns WHERE id >= :low AND id < :high
+WHEN hidden IN (2, :other) THEN CASE WHEN seal > :high - id THEN :high - id ELSE seal END ELSE 0 END), 0) FROM turns WHERE id >= :low AND id < :high
 
 -- name: last_of_role
 -- The ids of the last turns of a role in a chat that were not taken back.
