@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
@@ -83,25 +83,27 @@ class Mirror:
         self._keys = keys
         self._aliases = aliases
 
-    def catch_up(self, *, everything: bool = False) -> Mirrored:
+    def catch_up(self, *, everything: bool = False, forgotten: Collection[str] = ()) -> Mirrored:
         """Bring the files up to date with the store; with `everything` look at every chat, however long unused.
 
-        A chat that cannot be written costs only itself. Raises `Refused` when the directory holds a `sessions.json` that
-        is not ours, and `PerdureError` when it cannot be written at all.
+        The files of chats that are said to be forgotten go, unless these are there after all; with `everything` those of
+        all that are not there. Else none goes: after a loss the file may be all that is left of a chat. A chat that
+        cannot be written costs only itself. Raises `Refused` when the directory holds a `sessions.json` that is not ours,
+        and `PerdureError` when it cannot be written at all.
         """
         try:
             private_directory(self.directory)
             with locked(self.directory):
-                return self._catch_up(everything=everything)
+                return self._catch_up(everything=everything, forgotten=forgotten)
         except OSError as error:
             raise errors.failure_of(error) from error
 
-    def _catch_up(self, *, everything: bool) -> Mirrored:
+    def _catch_up(self, *, everything: bool, forgotten: Collection[str]) -> Mirrored:
         notes = self._notes()
         opened = self._store.list_chats(is_open=True)
         chats = {chat.id: chat for chat in self._to_look_at(notes, opened, everything=everything)}
         files = dict(notes.files)
-        gone = [id for id in files if not self._is_known(id)] if everything else []
+        gone = [id for id in (files if everything else sorted(files.keys() & forgotten)) if not self._is_known(id)]
         stale = [chat for chat in chats.values() if self._is_stale(files.get(chat.id), chat, closely=everything)]
         fresh = [chat.id for chat in stale if chat.id not in files]
         if fresh or not os.path.lexists(self._path(NOTES)):

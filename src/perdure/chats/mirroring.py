@@ -21,9 +21,10 @@ _REST = 10
 #: What changes a chat.
 _CHANGING = frozenset(
     """
-    begin_chat import_chat switch_chat change_chat touch_chat forget_chat append_turns rewrite_turns undo_turns
+    begin_chat import_chat switch_chat change_chat touch_chat append_turns rewrite_turns undo_turns
     """.split()
 )
+_FORGETTING = "forget_chat"
 log = logging.getLogger(__name__)
 
 
@@ -36,7 +37,7 @@ class Mirroring:
     """
 
     def __init__(self, store: ChatStore, mirror: Mirror) -> None:
-        self.store = cast("ChatStore", _Noting(store, self._note))
+        self.store = cast("ChatStore", _Noting(store, self._note, self._note_forgotten))
         self._mirror = mirror
         self._closing = threading.Event()
         self.begin_anew()
@@ -50,6 +51,8 @@ class Mirroring:
         is_closing, self._closing = self._closing.is_set(), threading.Event()
         if is_closing:
             self._closing.set()
+        #: The ids of chats that were forgotten, and whose files may still be there.
+        self._forgotten: set[str] = set()
 
     def __enter__(self) -> Mirroring:
         self._note()
@@ -75,6 +78,10 @@ class Mirroring:
                     self._thread = threading.Thread(target=self._follow, name="chats-mirror", daemon=True)
                     self._thread.start()
 
+    def _note_forgotten(self, id: str) -> None:
+        self._forgotten.add(id)
+        self._note()
+
     def _follow(self) -> None:
         is_well = True
         while True:
@@ -88,14 +95,17 @@ class Mirroring:
             self._closing.wait(max(EVERY, _REST * (ticking() - begun)))
 
     def _round(self) -> bool:
+        # Those of now: there may be more by the time these are gone.
+        forgotten = frozenset(self._forgotten)
         try:
-            done = self._mirror.catch_up()
+            done = self._mirror.catch_up(forgotten=forgotten)
         except errors.PerdureError as error:
             log.warning("the mirror of chats could not be written: %s", error.message)
             return False
         except Exception:
             log.exception("the mirror of chats could not be written")
             return False
+        self._forgotten.difference_update(forgotten)
         for sentence in done.failures:
             log.warning("the mirror of chats is not up to date: %s", sentence)
         return not done.failures
@@ -104,14 +114,17 @@ class Mirroring:
 class _Noting:
     """A store whose changes are noted."""
 
-    def __init__(self, store: ChatStore, note: Any) -> None:
+    def __init__(self, store: ChatStore, note: Any, note_forgotten: Any) -> None:
         self._store = store
         self._note = note
+        self._note_forgotten = note_forgotten
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
         if name in _CHANGING:
             found = _noting(found, self._note)
+        elif name == _FORGETTING:
+            found = _noting_which(found, self._note_forgotten)
         # Looked up once.
         setattr(self, name, found)
         return found
@@ -122,6 +135,16 @@ def _noting(verb: Any, note: Any) -> Any:
     def noted(*args: Any, **settings: Any) -> Any:
         result = verb(*args, **settings)
         note()
+        return result
+
+    return noted
+
+
+def _noting_which(verb: Any, note: Any) -> Any:
+    @wraps(verb)
+    def noted(id: str, **settings: Any) -> Any:
+        result = verb(id, **settings)
+        note(id)
         return result
 
     return noted

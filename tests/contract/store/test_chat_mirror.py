@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import stat
+import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,17 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from perdure import errors
+from perdure.chats.expiry import Expiry
 from perdure.chats.importing import import_chats
-from perdure.chats.mirror import NOTES, Mirror
+from perdure.chats.mirror import NOTES, Mirror, Mirrored
 from perdure.chats.mirroring import Mirroring
 from perdure.chats.service import Chats
 from perdure.compat.hermes_sessions import read_directory
 from perdure.host.clock import pause, ticking
 from perdure.model.chat import Source
 from perdure.model.chat_import import Arrival
-from perdure.model.config import ChatKeysConfig, Config
+from perdure.model.config import ChatKeysConfig, ChatsConfig, Config
 from perdure.store.store import Store
 from tests.contract.store.chats import Clock, a_source, a_turn
 
@@ -240,6 +243,66 @@ def test_it_follows_in_the_background(threaded: Store, tmp_path: Path) -> None:
         assert said(mirror, chat.id) == ["a"]
         chats.append(chat.id, a_turn("b"))
     assert said(mirror, chat.id) == ["a", "b"]
+
+
+def two_of_which_one_is_old(threaded: Store, mirror: Mirror, clock: Clock) -> tuple[str, str]:
+    """The ids of a closed chat that nobody has used for long, and of the one that came after it; both are mirrored."""
+    chats = Chats(threaded.chats, Config(), clock)
+    old = chats.open(a_source())
+    chats.append(old.id, a_turn("a secret"))
+    new = chats.reset(a_source())
+    chats.append(new.id, a_turn("b"))
+    mirror.catch_up()
+    clock.later(days=40)
+    return old.id, new.id
+
+
+def test_what_goes_by_itself_goes_from_the_mirror_too(threaded: Store, tmp_path: Path, clock: Clock) -> None:
+    mirror = Mirror(threaded.chats, str(tmp_path / "sessions"), ChatKeysConfig())
+    old, new = two_of_which_one_is_old(threaded, mirror, clock)
+    with Mirroring(threaded.chats, mirror) as mirroring:
+        chats = Chats(mirroring.store, Config(chats=ChatsConfig(keep_days=10, keep_owed=False)), clock)
+        assert Expiry(chats).run_once(lambda _: None).pruned == (old,)
+    assert not Path(mirror.directory, f"{old}.jsonl").exists()
+    assert said(mirror, new) == ["b"]
+    assert mirror.catch_up(everything=True).removed == ()
+
+
+def test_what_was_forgotten_while_the_mirror_could_not_be_written_goes_later(
+    threaded: Store, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror = Mirror(threaded.chats, str(tmp_path / "sessions"), ChatKeysConfig())
+    old, new = two_of_which_one_is_old(threaded, mirror, clock)
+    catch_up, is_broken, has_failed = mirror.catch_up, threading.Event(), threading.Event()
+    is_broken.set()
+
+    def broken(**settings: Any) -> Mirrored:
+        if is_broken.is_set():
+            if old in settings.get("forgotten", ()):
+                has_failed.set()
+            raise errors.Refused("The disk is full.")
+        return catch_up(**settings)
+
+    monkeypatch.setattr(mirror, "catch_up", broken)
+    with Mirroring(threaded.chats, mirror) as mirroring:
+        mirroring.store.forget_chat(old)
+        assert has_failed.wait(30)
+        is_broken.clear()
+    assert not Path(mirror.directory, f"{old}.jsonl").exists()
+    assert said(mirror, new) == ["b"]
+
+
+def test_only_what_is_not_there_is_taken_for_forgotten(chats: Chats, mirror: Mirror, store: Store) -> None:
+    kept, gone, lost = (chats.open(a_source(name)).id for name in ("alice", "bob", "carol"))
+    for id in (kept, gone, lost):
+        chats.append(id, a_turn(id))
+    mirror.catch_up()
+    store.chats.change_chat(gone, lambda chat: replace(chat, closed_at=chat.touched_at))
+    store.chats.forget_chat(gone)
+    # As after a loss: of this one nobody has said that it may go, and its file may be all that is left of it.
+    store.driver.execute("DELETE FROM chats WHERE id = :id", id=lost)
+    assert mirror.catch_up(forgotten=[kept, gone, "never there"]).removed == (gone,)
+    assert (said(mirror, kept), said(mirror, lost)) == ([kept], [lost])
 
 
 def test_its_failure_is_said_and_nobody_elses(
