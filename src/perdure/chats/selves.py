@@ -6,9 +6,10 @@ from itertools import product
 
 from msgspec.structs import replace
 
+from perdure import errors
 from perdure.chats.key import DM, key_of
 from perdure.chats.whatsapp import Aliases
-from perdure.model.chat import PLATFORMS, KeyRules, Source
+from perdure.model.chat import PLATFORMS, Chat, KeyRules, Source
 from perdure.model.chat_owner import WHATSAPP, participant_of
 from perdure.model.config import ChatKeysConfig
 from perdure.ports import ChatStore
@@ -34,7 +35,7 @@ def key_within(store: ChatStore, source: Source, keys: ChatKeysConfig, aliases: 
 
     def holder(*, scoped: bool, personal: bool) -> Source | None:
         key = key_of(source, keys, aliases, scoped=scoped, personal=personal)
-        chat = store.open_chat(key) or store.last_closed(key)
+        chat = last_known(store, key)
         return None if chat is None else chat.source
 
     # What was begun under a key of one's own goes on there, whatever has become of the other.
@@ -53,6 +54,21 @@ def key_within(store: ChatStore, source: Source, keys: ChatKeysConfig, aliases: 
         else:
             break
     return key_of(source, keys, aliases, scoped=scoped, personal=personal)
+
+
+def last_known(store: ChatStore, key: str) -> Chat | None:
+    """Return by which chat it is known whose a conversation is: the open one, else the one closed last that can be read.
+
+    Raises `ChatDamaged` for an open one that cannot be read. A closed one costs only itself.
+    """
+    there = store.open_chat(key)
+    if there is not None:
+        return there
+    try:
+        return store.last_closed(key)
+    except errors.ChatDamaged:
+        # Lists leave it out.
+        return next(iter(store.list_chats(key=key, is_open=False)), None)
 
 
 def is_told(source: Source) -> bool:

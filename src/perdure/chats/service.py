@@ -18,7 +18,7 @@ from perdure.chats.naming import meant, new_id, tip_of, with_free_title
 from perdure.chats.ownership import MANY, Asker, Ownership
 from perdure.chats.reset import AHEAD, JobCheck, policy_for, stale, zone_of
 from perdure.chats.saying import MOST, checked, whole
-from perdure.chats.selves import canonical, is_anothers, is_told, key_within, selves_of
+from perdure.chats.selves import canonical, is_anothers, is_told, key_within, last_known, selves_of
 from perdure.chats.source import admit_platforms, known_platform
 from perdure.chats.whatsapp import NO_ALIASES, Aliases
 from perdure.model.chat import BY_ITSELF, Chat, CloseReason, Kinship, ResetMode, Source, Tokens, Transcript, Turn
@@ -66,8 +66,7 @@ class Chats(Ownership):
         there = None
         with suppress(errors.UsageError):
             # Whoever cannot be told a conversation has no scope of one either.
-            key = self.key(source)
-            there = self.store.open_chat(key) or self.store.last_closed(key)
+            there = last_known(self.store, self.key(source))
         return selves_of(source, self._aliases, None if there is None else there.source)
 
     def peek(self, source: Source) -> Chat | None:
@@ -418,7 +417,11 @@ class Chats(Ownership):
     def _successor(
         self, key: str, source: Source, current: Chat | None, reason: CloseReason | None, now: datetime
     ) -> Chat:
-        before = current or self.store.last_closed(key)
+        before = current
+        if before is None:
+            # What came before is not known where that cannot be read: something else is not taken for it.
+            with suppress(errors.ChatDamaged):
+                before = self.store.last_closed(key)
         if before is None:
             return self._fresh(key, source, now)
         why = reason if current is not None else before.close_reason

@@ -314,6 +314,53 @@ def test_whoever_writes_in_a_damaged_chat_can_begin_a_whole_one(store: Store, pl
     assert chats.load(chats.open(a_source()).id).turns == ()
 
 
+@pytest.mark.parametrize("before", [False, True])
+def test_a_damaged_record_of_a_closed_chat_locks_nobody_out(store: Store, before: bool) -> None:
+    clock = Clock()
+    chats = Chats(store.chats, Config(), clock)
+    alice, bob = a_source(), replace(a_source("bob"), chat_id="chat-alice")
+    readable: list[str] = []
+    if before:
+        readable.append(chats.open(alice).id)
+        chats.append(readable[0], a_turn("tiles"))
+        clock.later(minutes=1)
+        chats.reset(alice)
+    spoilt = chats.open(alice).id
+    chats.append(spoilt, a_turn("slate"))
+    store.chats.change_chat(
+        spoilt, lambda chat: replace(chat, closed_at=clock.later(minutes=1), close_reason=CloseReason.IDLE)
+    )
+    store.driver.execute("UPDATE chats SET body = :data WHERE id = :id", data=b"spoilt", id=spoilt)
+    assert chats.peek(alice) is None
+    assert [chat.id for chat in chats.list(alice)] == readable
+    assert [found.chat for found in chats.search(alice, "tiles")] == readable
+    fresh = chats.open(alice)
+    # It is not known what came before, nor why that was closed, and nobody is told otherwise.
+    assert (fresh.follows, fresh.notice, fresh.turns) == (None, None, 0)
+    assert chats.reset(alice).follows == fresh.id
+    # Nobody else gets there: by what can be read, or because there is somebody again.
+    assert chats.open(bob).id not in {chat.id for chat in chats.list(alice)}
+    assert chats.list(bob) == (chats.peek(bob),)
+    # Whoever asks for that very chat is told.
+    with pytest.raises(errors.ChatDamaged, match=spoilt):
+        chats.get(alice, spoilt)
+
+
+def test_the_record_of_a_closed_chat_tells_whose_a_conversation_is_though_a_later_one_is_damaged(store: Store) -> None:
+    clock = Clock()
+    chats = Chats(store.chats, Config(), clock)
+    alice = replace(a_source(), user_id_alt="lasting")
+    bob = replace(a_source("bob"), chat_id="chat-alice")
+    first = chats.open(alice).id
+    clock.later(minutes=1)
+    spoilt = chats.reset(alice).id
+    store.chats.change_chat(spoilt, lambda chat: replace(chat, closed_at=clock.later(minutes=1)))
+    store.driver.execute("UPDATE chats SET body = :data WHERE id = :id", data=b"spoilt", id=spoilt)
+    # As long as something of hers can be read there, the conversation is hers, told with less of her name, too.
+    assert chats.key(bob) != chats.key(alice)
+    assert [chat.id for chat in chats.list(a_source())] == [first]
+
+
 def branch(chats: Chats, id: str) -> str | None:
     chats.set_title(a_source(), id, "Roof #2")
     return chats.branch(a_source(), id).title
