@@ -373,7 +373,7 @@ class ChatStore(Protocol):
         """Return a chat."""
 
     def last_closed(self, key: str) -> Chat | None:
-        """Return the chat of a key that was closed last."""
+        """Return the chat of a key that was closed last, also where the clock was ahead when an earlier one was closed."""
 
     def continuation_of(self, id: str) -> Chat | None:
         """Return the chat that goes on with one that was made shorter."""

@@ -22,8 +22,8 @@ from perdure.store.search import Search
 from perdure.store.turns import Spot, as_expected, not_there, refuse_moved
 from perdure.store.untold import Tell
 
-#: Before every stamp.
-_EVER = ""
+#: Before every stamp, and behind every stamp.
+_EVER, _NEVER = "", "~"
 _PAGE = 500
 
 
@@ -47,8 +47,13 @@ class ChatBook(Search):
         return tuple(map(chat_from, rows))
 
     def last_closed(self, key: str) -> Chat | None:
-        rows = self.driver.fetch(self.sql["last_closed"], key=key)
-        return chat_from(rows[0]) if rows else None
+        at, number = _NEVER, SPAN
+        while rows := self.driver.fetch(self.sql["last_closed"], key=key, at=at, number=number):
+            number, at = rows[0][0], rows[0][5]
+            # The clock may have been ahead when it was closed, and been put right before the one after it was.
+            if not self.driver.fetch(self.sql["closed_since"], key=key, at=at, number=number):
+                return chat_from(rows[0])
+        return None
 
     def continuation_of(self, id: str) -> Chat | None:
         rows = self.driver.fetch(self.sql["continuation_of"], id=id)

@@ -155,6 +155,31 @@ def test_a_message_puts_right_what_the_clock_did(chats: Chats, clock: Clock) -> 
     assert chats.open(ALICE).follows == chat.id
 
 
+def test_what_was_closed_while_the_clock_was_ahead_does_not_come_last(chats: Chats, clock: Clock) -> None:
+    began, first = clock(), speak(chats)
+    ahead = []
+    for _ in range(3):
+        clock.later(days=3)
+        ahead.append(speak(chats))
+    assert [chat.follows for chat in ahead] == [first.id, *(chat.id for chat in ahead[:-1])]
+    clock.time = began
+    assert chats.open(ALICE).id == ahead[-1].id
+    clock.later(hours=2)
+    assert ahead[-1].id in Expiry(chats).run_once(lambda _: None).flushed
+    clock.later(minutes=1)
+    after = speak(chats)
+    assert after.follows == ahead[-1].id
+    # So it goes on while the times of those before are still to come, and what is resumed comes last as ever.
+    clock.later(hours=2)
+    assert chats.open(ALICE).follows == after.id
+    clock.later(minutes=1)
+    chats.switch(ALICE, first.id)
+    clock.later(hours=2)
+    assert first.id in Expiry(chats).run_once(lambda _: None).flushed
+    clock.later(minutes=1)
+    assert chats.open(ALICE).follows == first.id
+
+
 def test_one_that_is_used_meanwhile_stays_open(chats: Chats, clock: Clock) -> None:
     chat = speak(chats)
     clock.later(hours=2)

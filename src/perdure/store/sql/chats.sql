@@ -12,9 +12,14 @@ SELECT number, id, key, title, touched_at, closed_at, turns, body FROM chats
 WHERE id >= :low AND id < :high ORDER BY id LIMIT :limit
 
 -- name: last_closed
--- The chat of a key that was closed last.
+-- The chat of a key that was closed last, by the times of all; of those before one of them.
 SELECT number, id, key, title, touched_at, closed_at, turns, body FROM chats
-WHERE key = :key AND closed_at IS NOT NULL ORDER BY closed_at DESC, number DESC LIMIT 1
+WHERE key = :key AND (closed_at < :at OR (closed_at = :at AND number < :number))
+ORDER BY closed_at DESC, number DESC LIMIT 1
+
+-- name: closed_since
+-- Whether a closed chat of a key was begun just when another was closed: so it was closed after that one.
+SELECT 1 FROM chats WHERE key = :key AND number > :number AND opened_at = :at AND closed_at IS NOT NULL LIMIT 1
 
 -- name: continuation_of
 -- The chats that go on with one that was made shorter.
