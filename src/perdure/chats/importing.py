@@ -30,6 +30,7 @@ from perdure.model.chat_import import (
     news,
 )
 from perdure.model.chat_owner import owner_of
+from perdure.model.text import is_storable
 from perdure.ports import ChatStore
 
 _CHANGED = (
@@ -217,7 +218,8 @@ def _chat_of(incoming: Incoming, chats: Chats) -> Chat:
     if incoming.own is not None:
         if not is_safe_key(incoming.own.key):
             raise errors.UsageError(f"{ascii(incoming.own.key)[:80]} cannot be the key of a chat.")
-        return incoming.own
+        title = incoming.own.title
+        return incoming.own if title is None or is_storable(title) else replace(incoming.own, title=_title(title))
     source = _source_of(incoming.origin)
     # Half of a place is nobody's: as if it were a person's direct messages, a group's might come to light there.
     is_placed = bool(source.chat_id)
@@ -244,8 +246,9 @@ def _chat_of(incoming: Incoming, chats: Chats) -> Chat:
 
 
 def _possible(chat: Chat) -> Chat:
-    """A chat without what cannot be about any: that it comes after itself, or has used up less than nothing."""
-    follows, kinship = (None, None) if chat.follows == chat.id else (chat.follows, chat.kinship)
+    """A chat without what cannot be about any: that it comes after itself or no chat, or has used up less than nothing."""
+    is_before = chat.follows is None or (is_storable(chat.follows) and chat.follows != chat.id)
+    follows, kinship = (chat.follows, chat.kinship) if is_before else (None, None)
     by_model = {model: _countable(tokens) for model, tokens in chat.by_model.items()}
     return replace(chat, follows=follows, kinship=kinship, tokens=_countable(chat.tokens), by_model=by_model)
 
@@ -257,7 +260,8 @@ def _countable(tokens: Tokens) -> Tokens:
 
 def _left_out(told: Chat, possible: Chat) -> Iterator[str]:
     if told.follows != possible.follows:
-        yield f"chat {told.id} is said to come after itself: it came in without that"
+        before = "itself" if told.follows == told.id else f"{ascii(told.follows)[:80]}, which can be no chat"
+        yield f"chat {told.id} is said to come after {before}: it came in without that"
     if (told.tokens, told.by_model) != (possible.tokens, possible.by_model):
         yield f"what chat {told.id} is said to have used of tokens cannot be: it came in without that"
 

@@ -10,7 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from perdure.compat.hermes_fields import KEPT, close_reason, moment, parsed, short, text_of, tokens, turn_of
+from perdure.compat.hermes_fields import (
+    KEPT,
+    close_reason,
+    is_count,
+    is_moment,
+    is_origin,
+    is_text,
+    moment,
+    parsed,
+    short,
+    text_of,
+    tokens,
+    turn_of,
+    unusable,
+    unusable_in_message,
+)
 from perdure.errors import ImportFailed
 from perdure.model.chat import LOCAL, PLATFORMS, Kinship, Tokens, Turn
 from perdure.model.chat_import import Incoming, Mishap, Words
@@ -32,11 +47,14 @@ _PLACED = frozenset(
         "origin_json",
     }
 )
+#: What must be a text to say which session is meant: bytes that spell the same are somebody else's.
+_IDS = frozenset({"id", "session_id", "parent_session_id"})
 #: Columns of messages in which JSON stands as text.
 _JSON = ("tool_calls", "reasoning_details", "codex_reasoning_items", "codex_message_items")
 #: What a message's row says of its place, and what is said by leaving it out.
 _ROW = frozenset({"id", "session_id", "active", "last_active"})
 _QUIET = ("observed", "compacted")
+_USAGE_READ = ("session_id", "model", "input_tokens", "output_tokens")
 #: Stands before content that is not a text.
 _STRUCTURED = "\0json:"
 _LAST = "last_active"
@@ -58,7 +76,11 @@ def read_database(path: str, query: ForeignQuery) -> Iterator[Incoming | Mishap]
     usage, current = database.usage(), database.current()
     parents = {row["id"]: row for row in rows}
     for row in rows:
-        yield _incoming(database, row, parents.get(row.get("parent_session_id")), usage, current)
+        found = _incoming(database, row, parents.get(row.get("parent_session_id")), usage, current)
+        if isinstance(found, Incoming):
+            yield from (Mishap(where=found.where, what=what) for what in unusable(row, _SESSION_KINDS))
+        yield found
+    yield from (*database.mishaps, *database.homeless())
 
 
 class _Database:
@@ -66,6 +88,8 @@ class _Database:
         self.path = path
         self._query = query
         self._known: dict[str, tuple[str, ...]] = {}
+        #: What could not be used of what is not a session's own row.
+        self.mishaps: list[Mishap] = []
 
     def columns(self, table: str) -> tuple[str, ...]:
         if table not in self._known:
@@ -92,26 +116,54 @@ class _Database:
         sql += f" ORDER BY {order}" if order else ""
         found = self._query(self.path, sql, parameters)
         names = [*columns, *([also[0]] if also else [])]
-        return None if found is None else [dict(zip(names, map(_plain, row), strict=True)) for row in found]
+        return None if found is None else [dict(zip(names, map(_plain, names, row), strict=True)) for row in found]
 
     def usage(self) -> dict[str, dict[str, Tokens]]:
         """What was spent on which model, by session."""
         columns = self.columns(_USAGE)
         found: dict[str, dict[str, Tokens]] = {}
-        if not {"session_id", "model", "input_tokens", "output_tokens"} <= {*columns}:
+        if not {*_USAGE_READ} <= {*columns}:
             return found
-        for row in self.rows(_USAGE, columns) or ():
-            spent, of_model = tokens(row), found.setdefault(str(row["session_id"]), {})
-            before = of_model.get(str(row["model"]), Tokens())
-            of_model[str(row["model"])] = Tokens(input=before.input + spent.input, output=before.output + spent.output)
+        for row in self.rows(_USAGE, _USAGE_READ) or ():
+            id, model = row["session_id"], text_of(row["model"])
+            where = f"{self.path}, session {short(id)}, {_USAGE}"
+            if not isinstance(id, str) or model is None:
+                self.mishaps.append(
+                    Mishap(where=where, what="it does not say which session or which model used tokens")
+                )
+                continue
+            self.mishaps += (Mishap(where=where, what=what) for what in unusable(row, _TOKEN_KINDS))
+            spent, of_model = tokens(row), found.setdefault(id, {})
+            before = of_model.get(model, Tokens())
+            of_model[model] = Tokens(input=before.input + spent.input, output=before.output + spent.output)
         return found
 
     def current(self) -> frozenset[str]:
         """The sessions conversations are known to go on in."""
         columns = self.columns(_ROUTES)
-        rows = self.rows(_ROUTES, ("entry_json",)) if "entry_json" in columns else ()
-        entries = (_parsed(row["entry_json"]) for row in rows or ())
-        return frozenset(str(each.get("session_id")) for each in entries if isinstance(each, dict))
+        wanted = [name for name in ("entry_json", "session_key") if name in columns]
+        found = set()
+        for row in self.rows(_ROUTES, wanted) or () if "entry_json" in wanted else ():
+            entry = _parsed(row["entry_json"])
+            id = entry.get("session_id") if isinstance(entry, dict) else None
+            if isinstance(id, str):
+                found.add(id)
+            else:
+                where = f"{self.path}, {_ROUTES}, {short(row.get('session_key'))}"
+                self.mishaps.append(
+                    Mishap(where=where, what="it does not say which session the conversation goes on in")
+                )
+        return frozenset(found)
+
+    def homeless(self) -> Iterator[Mishap]:
+        """Yield how many messages are of no session there is."""
+        none = f"NOT EXISTS (SELECT 1 FROM {_SESSIONS} WHERE {_SESSIONS}.id = {_MESSAGES}.session_id)"
+        counted = self._query(self.path, f"SELECT count(*) FROM {_MESSAGES} WHERE {none}", ())
+        for (number,) in counted or ():
+            if number:
+                yield Mishap(
+                    where=self.path, what=f"{number} of its messages belong to no session: they were not taken over"
+                )
 
     def words(self, id: str) -> Words:
         """What was said in a session; never less because it could not be read."""
@@ -128,6 +180,8 @@ class _Database:
                 mishaps.append(Mishap(where=f"{where}, message {row.get('id')}", what="it says no role, or no time"))
                 continue
             message = _message(row)
+            wrong = (*unusable_in_message(message), *unusable(row, _ACTIVE_KIND))
+            mishaps += (Mishap(where=f"{where}, message {row.get('id')}", what=what) for what in wrong)
             if isinstance(message["content"], str) and message["content"].startswith(_STRUCTURED):
                 mishaps.append(Mishap(where=f"{where}, message {row.get('id')}", what="its content is not JSON"))
             turns.append(turn_of(message, len(turns) + 1, at, hidden=row.get("active", 1) == 0))
@@ -149,6 +203,8 @@ def _incoming(
     settings = settings if isinstance(settings, dict) else {}
     last = max(filter(None, (opened_at, moment(row.get(_LAST)))))
     is_delegate = bool(settings.get("_delegate_from"))
+    # Nobody goes on with one that has ended, whether or not it can be told when.
+    has_ended = is_delegate or row.get("ended_at") not in (None, "")
     kept = {name: value for name, value in row.items() if name not in _PLACED | {_LAST} and value is not None}
     return Incoming(
         id=id,
@@ -156,8 +212,8 @@ def _incoming(
         opened_at=opened_at,
         touched_at=last,
         # A delegate's session is a part of somebody else's work: no conversation goes on in it.
-        closed_at=closed_at or (last if is_delegate else None),
-        close_reason=None if closed_at is None else close_reason(row.get("end_reason")),
+        closed_at=closed_at or (last if has_ended else None),
+        close_reason=None if row.get("ended_at") in (None, "") else close_reason(row.get("end_reason")),
         read=partial(database.words, id),
         origin=_origin(row),
         is_current=id in current and not is_delegate,
@@ -172,7 +228,7 @@ def _incoming(
 
 
 def _kinship(row: Mapping[str, Any], parent: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> Kinship | None:
-    if not row.get("parent_session_id"):
+    if text_of(row.get("parent_session_id")) is None:
         return None
     if settings.get("_branched_from"):
         return Kinship.BRANCH
@@ -219,12 +275,26 @@ def _parsed(value: object) -> Any:
         return None
 
 
-def _plain(value: object) -> object:
-    """A value of a row as it was written: every text of a chat is one, not a path or the like."""
+def _plain(name: str, value: object) -> object:
+    """A value of a column as it was written: every text of a chat is one, not a path or the like."""
     raw = encode(value) if isinstance(value, str) else value
-    return raw.decode(errors="surrogateescape") if isinstance(raw, bytes) else raw
+    if not isinstance(raw, bytes) or (raw is value and name in _IDS):
+        return raw
+    return raw.decode(errors="surrogateescape")
 
 
 def _quoted(name: str) -> str:
     # As it is in the file, whatever that is.
     return '"' + encode(name).decode(errors="surrogateescape").replace('"', '""') + '"'
+
+
+_TOKEN_KINDS = {"input_tokens": is_count, "output_tokens": is_count}
+_SESSION_KINDS = {
+    **_TOKEN_KINDS,
+    "ended_at": is_moment,
+    "title": is_text,
+    "model": is_text,
+    "parent_session_id": is_text,
+    "origin_json": lambda value: is_origin(_parsed(value)),
+}
+_ACTIVE_KIND = {"active": lambda value: value in (0, 1)}

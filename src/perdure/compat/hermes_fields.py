@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
@@ -53,9 +53,27 @@ def moment(value: object, zone: tzinfo | None = None) -> datetime | None:
         return None
 
 
-def count(value: object) -> int:
+def count(value: Any) -> int:
     """Return a number of tokens; 0 for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return int(value) if is_count(value) else 0
+
+
+def is_count(value: object) -> bool:
+    """Whether it can be a number of tokens."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def unusable(fields: Mapping[str, Any], kinds: Mapping[str, Callable[[Any], bool]]) -> Iterator[str]:
+    """Yield a clause for each field that says something, and nothing of its kind. None and "" say nothing."""
+    for name, is_right in kinds.items():
+        value = fields.get(name)
+        if value is not None and value != "" and not is_right(value):
+            yield f"its {name} cannot be used ({short(value)}): it came in without that"
+
+
+def unusable_in_message(message: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the same of what a turn has a place for."""
+    return unusable(message, _MESSAGE_KINDS)
 
 
 def tokens(fields: Mapping[str, Any]) -> Tokens:
@@ -67,7 +85,7 @@ def turn_of(message: Mapping[str, Any], position: int, at: datetime, *, hidden: 
     """Return a message as a turn; what a turn has no place for is kept beside it."""
     calls = message.get("tool_calls")
     extra = {name: value for name, value in message.items() if name not in _PLACED and value is not None}
-    model, spent = message.get("model"), message.get("token_count")
+    spent = message.get("token_count")
     return Turn(
         position=position,
         role=text_of(message.get("role")) or "unknown",
@@ -76,8 +94,8 @@ def turn_of(message: Mapping[str, Any], position: int, at: datetime, *, hidden: 
         tool_name=text_of(message.get("tool_name")),
         tool_call_id=text_of(message.get("tool_call_id")),
         tool_calls=tuple(calls) if isinstance(calls, list) else () if calls is None else (calls,),
-        tokens=spent if isinstance(spent, int) and not isinstance(spent, bool) else None,
-        model=text_of(model),
+        tokens=spent if _is_whole(spent) else None,
+        model=text_of(message.get("model")),
         hidden=hidden,
         extra=extra,
     )
@@ -99,3 +117,31 @@ def short(value: object) -> str:
     """Return something of a file as it may stand in a sentence."""
     shown = ascii(value)
     return shown if len(shown) <= 80 else f"{shown[:77]}..."
+
+
+def is_text(value: object) -> bool:
+    """Whether it is a text, or a number that can stand for one."""
+    return text_of(value) is not None
+
+
+def is_moment(value: object) -> bool:
+    """Whether it means a time."""
+    return moment(value) is not None
+
+
+def is_origin(value: object) -> bool:
+    """Whether it says of a place at least on which platform it is; nothing at all may be said, too."""
+    return isinstance(value, dict) and (not value or value.get("platform") is not None)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_MESSAGE_KINDS = {
+    "timestamp": is_moment,
+    "token_count": _is_whole,
+    "tool_name": is_text,
+    "tool_call_id": is_text,
+    "model": is_text,
+}

@@ -10,7 +10,19 @@ from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any
 
-from perdure.compat.hermes_fields import KEPT, moment, parsed, short, tokens, turn_of
+from perdure.compat.hermes_fields import (
+    KEPT,
+    is_count,
+    is_moment,
+    is_origin,
+    moment,
+    parsed,
+    short,
+    tokens,
+    turn_of,
+    unusable,
+    unusable_in_message,
+)
 from perdure.errors import ImportFailed
 from perdure.host.regular import open_regular
 from perdure.model.chat import Turn
@@ -41,6 +53,7 @@ def read_directory(directory: str, zone: tzinfo | None = None) -> Iterator[Incom
         found = _from_entry(directory, *each, zone)
         if isinstance(found, Incoming):
             named.add(found.id)
+            yield from (Mishap(where=found.where, what=what) for what in unusable(each[1], _ENTRY_KINDS))
         yield found
     for name in sorted(os.listdir(directory)):
         id = name.removesuffix(ENDING)
@@ -83,6 +96,7 @@ def words_of(lines: Iterable[bytes], where: str, begun: datetime, zone: tzinfo |
             continue
         # Many messages do not say when they were written: not before the one before them.
         at = moment(message.get("timestamp"), zone) or at
+        mishaps += (Mishap(where=f"{where}:{number}", what=what) for what in unusable_in_message(message))
         turns.append(turn_of(message, len(turns) + 1, at))
     return Words(turns=tuple(turns), mishaps=tuple(mishaps))
 
@@ -115,7 +129,7 @@ def _from_entry(directory: str, key: str, entry: Mapping[str, Any], zone: tzinfo
     extra = {name: value for name, value in entry.items() if name not in _PLACED and value is not None}
     return Incoming(
         id=id,
-        where=os.path.join(directory, INDEX),
+        where=f"{os.path.join(directory, INDEX)}, session {short(id)}",
         opened_at=opened_at,
         touched_at=max(moment(entry.get("updated_at"), zone) or opened_at, opened_at),
         read=partial(_read, os.path.join(directory, id + ENDING), opened_at, zone),
@@ -190,3 +204,13 @@ def _stamped(id: str, zone: tzinfo | None) -> datetime | None:
 
 def _cause(error: Exception) -> str:
     return str(error) if not isinstance(error, RecursionError) else "too much within something else"
+
+
+_ENTRY_KINDS = {
+    "created_at": is_moment,
+    "updated_at": is_moment,
+    "input_tokens": is_count,
+    "output_tokens": is_count,
+    "suspended": lambda value: isinstance(value, bool),
+    "origin": is_origin,
+}

@@ -9,15 +9,16 @@ from typing import Any
 from perdure.model.chat import Chat
 from perdure.model.event import Event, EventKind
 from perdure.model.secrets import redact_text
+from perdure.store.chat_rows import plain
 
 
 def opened(chat: Chat) -> Iterator[Event]:
     """Yield what is to be told of a chat that was begun; one that came from elsewhere may be closed already."""
     begun = {
-        "platform": chat.source.platform,
-        "type": chat.source.chat_type,
+        "platform": plain(chat.source.platform),
+        "type": plain(chat.source.chat_type),
         "title": _title(chat),
-        "follows": chat.follows,
+        "follows": None if chat.follows is None else plain(chat.follows),
         "kinship": chat.kinship,
         "turns": chat.turns,
     }
@@ -32,7 +33,7 @@ def changed(before: Chat, after: Chat, at: datetime, *, successor: str | None = 
         reason = after.close_reason
         yield _event(EventKind.CHAT_CLOSED, after.id, after.closed_at, reason=reason, successor=successor)
     elif not before.is_open and after.is_open:
-        yield _event(EventKind.CHAT_RESUMED, after.id, at, platform=after.source.platform, title=_title(after))
+        yield _event(EventKind.CHAT_RESUMED, after.id, at, platform=plain(after.source.platform), title=_title(after))
     if before.title != after.title:
         yield _event(EventKind.CHAT_TITLED, after.id, at, title=_title(after), was=_title(before))
 
