@@ -87,6 +87,14 @@ class Parser(argparse.ArgumentParser):
         """Say what is wrong and how to find out what is right."""
         raise UsageError(f"{message}. Try '{self.prog} --help'.")
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """Take `--option=--` for what it says: some versions of argparse would drop the dashes, and leave no value."""
+        if not action.option_strings or arg_strings != ["--"]:
+            return super()._get_values(action, arg_strings)
+        value = self._get_value(action, "--")
+        self._check_value(action, value)
+        return value if action.nargs in (None, argparse.OPTIONAL) else [value]
+
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Print the help; argparse itself would keep silent about one that cannot be written."""
         (file or sys.stdout).write(self.format_help())
@@ -166,11 +174,17 @@ def _begin_lightly() -> None:
         del sys.modules["typing_extensions"]
 
 
-def _command(module: Any, prog: str, summary: str, given: list[str]) -> int:
-    command: Command = module
+def parser_of(command: Command, prog: str, summary: str) -> Parser:
+    """Return what reads the words for a command, or for a verb of one."""
     parser = Parser(prog=prog, description=summary)
     command.configure(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    return parser
+
+
+def _command(module: Any, prog: str, summary: str, given: list[str]) -> int:
+    command: Command = module
+    parser = parser_of(command, prog, summary)
     rest: list[str] | None = None
     if hasattr(module, "REST"):
         given, rest = _without_rest(given)
