@@ -125,8 +125,8 @@ class Postgres:
 
     def _unusable(self, error: psycopg.Error) -> errors.StoreUnusable:
         lines = (error.diag.message_primary or str(error)).strip().splitlines()
-        # libpq ends with a question ("Is the server running …?"), which is no cause.
-        lines = [line for line in lines if not line.endswith("?")] or lines
+        # What libpq guesses or asks ("Is the server running …?") stands indented behind what has happened, and is no cause.
+        lines = [line for line in lines if not line[:1].isspace() and not line.endswith("?")] or lines
         cause = lines[-1].strip().rstrip(".") if lines else ""
         if not cause or any(secret in cause for secret in self._secrets):
             cause = "the server refused or could not be reached"

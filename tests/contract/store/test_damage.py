@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from perdure import errors
 from perdure.model.snapshot import Problem
 from perdure.store.manifest import Manifest, read_manifests, write_manifest
+from perdure.store.postgres import Postgres
 from perdure.store.repair import repair
 from perdure.store.store import Store
 from tests.builders import a_capture, a_server, at
@@ -282,3 +284,15 @@ def test_a_connection_that_breaks_is_one_sentence_and_costs_nothing(place: Place
     store.close()
     assert [line.id for line in other.list_snapshots()] == [first]
     other.close()
+
+
+@pytest.mark.parametrize("place", ["postgres"], indirect=True)
+def test_of_a_connection_that_ends_without_a_word_is_said_that_it_has_ended(place: Place) -> None:
+    store = place.open()
+    assert isinstance(store.driver, Postgres)
+    with socket.socket(fileno=os.dup(store.driver._connection.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
+    # Not the end of what libpq guesses of it, line by line.
+    with pytest.raises(errors.StoreUnusable, match=r"cannot be used: .*the connection unexpectedly\.$"):
+        save(store, "a", 0)
+    store.close()

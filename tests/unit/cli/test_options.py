@@ -70,7 +70,7 @@ def test_two_dashes_are_a_value_or_a_sentence_and_never_nothing(option: Option) 
     else:
         # A path may have been made absolute.
         values = value if isinstance(value, list) else [value]
-        assert [os.path.basename(each) for each in values] == [DASHES]
+        assert [os.path.basename(str(each)) for each in values] == [DASHES]
 
 
 def test_all_commands_are_gone_through() -> None:
