@@ -32,6 +32,7 @@ from perdure.model.chat_import import (
 from perdure.model.chat_owner import owner_of
 from perdure.model.text import is_storable
 from perdure.ports import ChatStore
+from perdure.store.chat_rows import ready
 
 _CHANGED = (
     "what was said in chat {id} is not what it was when it came in, here or there: nothing was taken over, so that "
@@ -91,7 +92,8 @@ def _sayable(words: Words, where: str) -> Words:
     mishaps = list(words.mishaps)
     for turn in words.turns:
         try:
-            turns += checked([turn])
+            ready(*checked([turn]))
+            turns.append(turn)
         except errors.UsageError as error:
             mishaps.append(Mishap(where=f"{where}, turn {turn.position}", what=error.message.rstrip(".")))
     if len(turns) == len(words.turns):

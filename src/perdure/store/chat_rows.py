@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
@@ -34,6 +35,9 @@ _Kind = TypeVar("_Kind")
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 #: A half of a pair that stands alone, and what PostgreSQL does not take.
 _UNSTORABLE = {0: "\ufffd", **dict.fromkeys(range(0xD800, 0xE000), "\ufffd")}
+
+#: Both halves, one behind the other, as no text that was decoded has them.
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 class Said(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -71,7 +75,7 @@ class Ready(Struct, frozen=True):
 
 
 def ready(turn: Turn) -> Ready:
-    """Return a turn ready to be written. Raises `UsageError` when it holds what JSON cannot say."""
+    """Return a turn ready to be written. Raises `UsageError` when it holds what JSON cannot say, or not as it is."""
     said = Said(
         role=turn.role,
         at=turn.at,
@@ -84,7 +88,7 @@ def ready(turn: Turn) -> Ready:
         model=turn.model,
         extra=dict(turn.extra) if turn.extra else {},
     )
-    body = encoded(said)
+    body = encoded(said, exactly=True)
     return Ready(plain(turn.role), stamp(turn.at), int(turn.hidden), crc32(body), body)
 
 
@@ -182,13 +186,17 @@ def damaged_chat(id: str) -> errors.ChatDamaged:
     )
 
 
-def encoded(value: Struct) -> bytes:
-    """Return a value as JSON. Raises `UsageError` when it holds what JSON cannot say."""
+def encoded(value: Struct, *, exactly: bool = False) -> bytes:
+    """Return a value as JSON. Raises `UsageError` when it holds what JSON cannot say; `exactly`, also what it would change."""
     try:
         return _ENCODER.encode(value)
     except UnicodeError:
         # A half of a surrogate pair: JSON can say it, in its own way.
         plain = msgspec.to_builtins(value, order="deterministic")
+        if exactly and _PAIR.search(json.dumps(plain, ensure_ascii=False)):
+            raise errors.UsageError(
+                "This cannot be written down as JSON: two halves of a character that stand apart would become one."
+            ) from None
         return json.dumps(plain, separators=(",", ":")).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
         raise errors.UsageError(f"This cannot be written down as JSON: {error}.") from error

@@ -266,12 +266,13 @@ def test_what_goes_wrong_costs_only_itself(chats: Chats, store: Store) -> None:
             replace(coming("s2", "a"), read=unreadable),
             coming("s3", words=half),
             coming("s4", words=Words(turns=(a_turn({"deep": float}, position=1), a_turn("b", position=2)))),
+            coming("s5", words=Words(turns=(a_turn("\ud83d\ude00", position=1), a_turn("b", position=2)))),
         ],
     )
-    assert results(taken) == {"s3": Arrival.NEW, "s4": Arrival.NEW}
-    assert len(taken.mishaps) == 6
-    assert store.chats.count_chats() == 2
-    assert said(store, "s4") == ["b"]
+    assert results(taken) == {"s3": Arrival.NEW, "s4": Arrival.NEW, "s5": Arrival.NEW}
+    assert len(taken.mishaps) == 7
+    assert store.chats.count_chats() == 3
+    assert said(store, "s4") == said(store, "s5") == ["b"]
     changed = import_chats(chats, [coming("s3", "x")])
     assert results(changed) == {"s3": Arrival.CHANGED}
     assert "s3" in changed.mishaps[0].what

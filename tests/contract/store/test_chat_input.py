@@ -21,6 +21,9 @@ from tests.builders import NOON
 from tests.contract.store.chats import Clock, a_source, a_turn, nested
 
 ALICE = a_source("alice")
+#: Two halves of a character that are two characters in Python, and one to whoever reads JSON.
+PAIR = "\ud83d\ude00"
+HALVES = ("\ud83d", "\ude00\ud83d", "\ud83d \ude00", "\ud83d\ud83d", "\udcff\udcfe", "\U0001f600")
 
 
 class _Colour(Enum):
@@ -107,6 +110,11 @@ def test_what_no_database_takes_is_no_chat(chats: Chats, typed: str) -> None:
         {"content": nested(600)},
         {"extra": {"deep": nested(50_000)}},
         {"tool_calls": (holds_itself(),)},
+        {"content": PAIR},
+        {"content": [{"text": f"a{PAIR}b"}]},
+        {"role": PAIR},
+        {"tool_call_id": PAIR},
+        {"extra": {PAIR: 1}},
     ],
     ids=lambda changes: next(iter(changes)),
 )
@@ -141,6 +149,14 @@ def test_everything_json_can_say_comes_back_as_it_was(chats: Chats) -> None:
     chats.append(id, said)
     (back,) = chats.load(id).turns
     assert back == replace(said, position=1)
+
+
+@pytest.mark.parametrize("text", HALVES, ids=ascii)
+def test_halves_of_characters_that_are_no_pair_come_back_as_they_were(chats: Chats, text: str) -> None:
+    id = chats.open(ALICE).id
+    said = a_turn(text, role=text, tool_name=text, extra={text: [text]})
+    chats.append(id, said)
+    assert chats.load(id).turns == (replace(said, position=1),)
 
 
 @pytest.mark.parametrize("wrong", [1.5, float("nan"), float("inf"), True, "5", None, -1, 1 << 63])
