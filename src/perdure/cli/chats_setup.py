@@ -21,6 +21,8 @@ from perdure.model.chat import PLATFORMS, Chat
 if TYPE_CHECKING:
     from perdure.chats.service import Chats
 
+#: How much is shown of where a chat is held; the names there have no end by themselves.
+_PLACE = 200
 _COLUMNS = ("chat", "title", "platform", "where", "turns", "tokens", "used", "state")
 
 
@@ -75,5 +77,10 @@ def state_of(chat: Chat) -> str:
 
 def _cells(chat: Chat, at: datetime) -> list[object]:
     counts = [chat.turns, chat.tokens.total]
-    place = [chat.source.platform, where(chat)]
+    place = [chat.source.platform, _short(where(chat))]
     return [chat.id, title_of(chat), *place, *counts, age(chat.touched_at, at), state_of(chat)]
+
+
+def _short(place: str) -> str:
+    # People and platforms choose these names, and no table may be as wide as the longest: every line would be.
+    return place if len(place) <= _PLACE else f"{place[: _PLACE - 1]}…"
