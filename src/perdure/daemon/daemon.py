@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,6 +18,7 @@ from perdure.daemon.telling import Publish
 from perdure.daemon.world import World
 from perdure.errors import PerdureError, Refused
 from perdure.host.child import run_aside
+from perdure.host.clock import ticking
 from perdure.host.exits import Exit, Exits, switches
 from perdure.host.watch import EVERYTHING, Watch, watch
 from perdure.live.feed import Feed
@@ -65,7 +67,11 @@ class Daemon:
         self._is_at_work = False
         self._reload = False
         self._watch: Watch[Key] | None = None
+        #: Whoever uses what is below of ended processes holds it: the rounds ask for them, too, in their own thread.
+        self._hearing = threading.Lock()
         self._exits: Exits[Key] = Exits()
+        #: Processes that have ended and are not known to be waited for no longer.
+        self._gone: dict[Key, Gone] = {}
         self._paths: Mapping[Key, str] = {}
         self._programs: Mapping[Key, Program] = {}
         self._servers: dict[Key, int] = {}
@@ -114,8 +120,14 @@ class Daemon:
             # waits any more for what they came of.
             loop.call_soon_threadsafe(self._publish, events, has_more)
 
+        def ended_by_now() -> Mapping[Key, Gone]:
+            with self._hearing:
+                if fresh := self._hear(self._exits.read()):
+                    loop.call_soon_threadsafe(self._notice_ends, fresh)
+                return dict(self._gone)
+
         try:
-            first = await loop.run_in_executor(self._worker, self._begin, publish)
+            first = await loop.run_in_executor(self._worker, self._begin, publish, ended_by_now)
             listening = listen(self)
             # Without anybody to answer there is no use in going on: whoever asks would think that nobody is there.
             listening.add_done_callback(lambda _: self.stop())
@@ -146,9 +158,9 @@ class Daemon:
 
     # In the thread of the rounds
 
-    def _begin(self, publish: Publish) -> Round:
+    def _begin(self, publish: Publish, ended_by_now: Callable[[], Mapping[Key, Gone]]) -> Round:
         world = self._open_world()
-        self._rounds = Rounds(world, publish)
+        self._rounds = Rounds(world, publish, ended_by_now)
         try:
             return self._rounds.begin()
         except BaseException:
@@ -249,18 +261,26 @@ class Daemon:
             self._wake.set()
 
     def _something_ended(self) -> None:
-        self._has_ended(self._exits.read())
+        with self._hearing:
+            fresh = self._hear(self._exits.read())
+        self._notice_ends(fresh)
 
-    def _has_ended(self, ended: Mapping[Key, Exit]) -> None:
-        for key, how in ended.items():
-            if key in self._programs:
-                self._noticed.ended[key] = Gone(self._programs[key], how)
+    def _hear(self, ended: Mapping[Key, Exit]) -> dict[Key, Gone]:
+        at = ticking()
+        fresh = {key: Gone(self._programs[key], how, at) for key, how in ended.items() if key in self._programs}
+        self._gone |= fresh
+        return fresh
+
+    def _notice_ends(self, fresh: Mapping[Key, Gone]) -> None:
+        self._noticed.ended.update(fresh)
         self._wake.set()
 
     def _pulse(self) -> None:
         """See whether servers did anything: tmux does not tell those who are not attached."""
-        if self._exits.needs_polling and (ended := self._exits.poll()):
-            self._has_ended(ended)
+        with self._hearing:
+            fresh = self._hear(self._exits.poll()) if self._exits.needs_polling else {}
+        if fresh:
+            self._notice_ends(fresh)
         self._count()
         loop = asyncio.get_running_loop()
         if self._watch is not None and self._watch.unwatched and loop.time() >= self._polled_at + POLL:
@@ -369,13 +389,19 @@ class Daemon:
             for key in done.paths:
                 self._watch_on(key)
         if self._programs is not done.programs:
-            for key in self._programs.keys() - done.programs.keys():
+            with self._hearing:
+                self._wait_for(done.programs)
+
+    def _wait_for(self, programs: Mapping[Key, Program]) -> None:
+        """Wait for the ends of these processes, and of no others."""
+        for key in self._programs.keys() - programs.keys():
+            self._exits.remove(key)
+        for key, program in programs.items():
+            if self._programs.get(key) != program:
                 self._exits.remove(key)
-            for key, program in done.programs.items():
-                if self._programs.get(key) != program:
-                    self._exits.remove(key)
-                    self._exits.add(program.pid, program.start_ticks, key)
-            self._programs = done.programs
+                self._exits.add(program.pid, program.start_ticks, key)
+        self._programs = programs
+        self._gone = {key: gone for key, gone in self._gone.items() if programs.get(key) == gone.program}
 
     def _restore_fallen(self) -> None:
         """Bring back servers that died, where that is wished for: in a process of its own, for it takes its time."""

@@ -7,20 +7,25 @@ from datetime import datetime, timedelta
 
 from perdure.daemon.keeping import Keeping
 from perdure.daemon.known_servers import Known
+from perdure.daemon.stimuli import Gone
 from perdure.daemon.untold import KINDS, begun, untold
 from perdure.daemon.unwatched import Watched, last_saved, missed
 from perdure.errors import StoreUnusable
 from perdure.host.boot import booted_at
 from perdure.host.demise import Demise, DemiseKind, cause, while_unwatched
-from perdure.host.exits import Exit
 from perdure.live.supervise import Supervisor
 from perdure.model.event import Event, EventKind
+from perdure.model.run import Run
 from perdure.model.server import Server, ServerProcess
 
 #: More than there ever are of one kind.
 _ALL = 1_000_000
 #: What nobody has seen for longer is not brought back without being asked for.
 _LATELY = timedelta(hours=48)
+#: A server that dies takes its agents along, and their ends may be heard of before its own, by this many seconds at most.
+ALONG = 1.0
+#: How long it is remembered when an agent ended, in seconds.
+_REMEMBERED = 60.0
 
 
 class Deaths:
@@ -35,6 +40,8 @@ class Deaths:
         self._before: dict[str, Event] = {}
         #: Servers that one before this has watched, and of which it is not known yet whether they are still there.
         self._missed: list[Watched] = []
+        #: Agents that have ended not long ago: run, the server's process, and when that was heard.
+        self._ended: dict[tuple[str, ServerProcess | None], float] = {}
 
     def begin(self) -> None:
         """See what the daemon before this one has not told."""
@@ -43,14 +50,21 @@ class Deaths:
         self._missed = missed(self.supervisor.runs, events)
         self.tell_restored()
 
-    def died(self, known: Known, now: datetime, how: Exit | None = None) -> None:
-        """Say that a server is dead, `how` where the kernel tells; it may have to be brought back."""
+    def agent_ended(self, run: Run, at: float) -> None:
+        """Remember when an agent ended: it may turn out that its server took it along."""
+        self._ended = {key: when for key, when in self._ended.items() if at - when < _REMEMBERED}
+        self._ended[run.id, run.process] = at
+
+    def died(self, known: Known, now: datetime, gone: Gone | None = None) -> None:
+        """Say that a server is dead, with `gone` where its end was told; it may have to be brought back."""
         if known.process is None:
             return
+        # It may be the end of the one before that was told.
+        gone = gone if gone is not None and gone.program == known.program else None
         world = self._keeping.world
         key = known.server.key
-        demise = cause(known.vigil, how) if known.vigil is not None else None
-        agents = sum(1 for run in self.supervisor.runs if run.server.key == key and run.program is not None)
+        demise = cause(known.vigil, gone.how if gone is not None else None) if known.vigil is not None else None
+        agents = self._agents_of(known, gone.at if gone is not None else world.ticking())
         restoring = bool(world.config.live.restore and agents and not _was_told_to(demise))
         data = {
             "socket": known.server.socket,
@@ -69,6 +83,14 @@ class Deaths:
         known.look_by(world.ticking() + 0.2)
         if restoring:
             self.to_restore.append(known.server)
+
+    def _agents_of(self, known: Known, at: float) -> int:
+        """Return how many agents were in a server until it died: not those that had ended by themselves long before."""
+        there = {
+            run.id for run in self.supervisor.runs if run.server.key == known.server.key and run.program is not None
+        }
+        along = {id for (id, process), when in self._ended.items() if process == known.process and at - when <= ALONG}
+        return len(there | along)
 
     def tell_missed(self, there: Callable[[Server, ServerProcess], bool | None], now: datetime) -> None:
         """Say which servers died while nobody watched; `there` tells whether one is, None as long as that is not known."""

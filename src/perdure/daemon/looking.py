@@ -19,7 +19,7 @@ from perdure.host.processes import is_alive, is_stopped, read_entry
 from perdure.live.supervise import Supervisor
 from perdure.model.event import Event, EventKind
 from perdure.model.observation import Ended, Ending
-from perdure.model.run import Health, Program, RunState
+from perdure.model.run import Health, Program, Run, RunState
 from perdure.model.server import Server, ServerProcess
 from perdure.model.sighting import Seen
 from perdure.model.snapshot import Capture, Miss, Missed
@@ -50,13 +50,21 @@ class Looking:
         glances: Glances,
         tenants: dict[str, Tenant],
         record: Callable[[], None],
+        hear_agents: Callable[[Callable[[Run], bool]], None],
+        died: Callable[[Known], None],
     ) -> None:
-        """`record` writes down what has happened so far: what follows may take its time."""
+        """`record` writes down what has happened so far: what follows may take its time.
+
+        `hear_agents` takes in how the agents of some runs have ended, where they have: what is not seen any more has often
+        ended by itself. `died` takes in that a server is dead.
+        """
         self._keeping = keeping
         self._deaths = deaths
         self._glances = glances
         self._tenants = tenants
         self._record = record
+        self._hear_agents = hear_agents
+        self._died = died
         self.supervisor = supervisor
         #: Every socket that is looked at, by its server's key.
         self.servers: dict[str, Known] = {}
@@ -101,10 +109,14 @@ class Looking:
 
     def _end_missing(self, found: Outline, server: Server) -> None:
         """End the runs whose panes are not in an outline; those whose server is another by now end with theirs."""
-        for run in self.supervisor.runs:
+
+        def is_missing(run: Run) -> bool:
             is_of = run.server.key == server.key and run.process == found.process and not run.stale
-            if is_of and run.pane not in found.panes:
-                self.supervisor.observe(run.id, Ended(what=Ending.PANE), self.world.now())
+            return is_of and run.pane not in found.panes
+
+        self._hear_agents(is_missing)
+        for run in filter(is_missing, self.supervisor.runs):
+            self.supervisor.observe(run.id, Ended(what=Ending.PANE), self.world.now())
         # Before the look, which takes its time.
         self._record()
 
@@ -151,15 +163,16 @@ class Looking:
         ]
         looked = look(asked, world.around, now, scrollback=scrollback, memory=self.memory)
         at = world.ticking()
+        seen = [each for each in looked if isinstance(each, Looked)]
+        self._hear_agents(_unseen_in([each.capture for each in seen]))
         for known, each in zip(servers, looked, strict=True):
             known.looked(at)
             self.follow(known)
             if isinstance(each, Looked) and known.process not in (None, each.capture.topology.process):
                 # It was replaced before anybody noticed its end.
-                self._deaths.died(known, now)
+                self._died(known)
             elif isinstance(each, Missed):
                 self._missed(known, each, at)
-        seen = [each for each in looked if isinstance(each, Looked)]
         self.tell_missed(now, seen)
         # Those that are gone first: what was in them may have come to another place.
         self.end_absent(now, {each.capture.server.key for each in seen})
@@ -261,7 +274,8 @@ class Looking:
             known.answered(self.world.now())
             known.empty = True
             self._healthy(known, Health.HEALTHY)
-            for run in [run for run in self.supervisor.runs if run.server.key == known.server.key]:
+            self._hear_agents(_is_in(known))
+            for run in filter(_is_in(known), self.supervisor.runs):
                 self.supervisor.observe(run.id, Ended(what=Ending.PANE), self.world.now())
         elif known.process is not None or missed.reason not in (Miss.NO_SERVER, Miss.REFUSED):
             self.did_not_answer(known, at)
@@ -281,7 +295,7 @@ class Looking:
     def did_not_answer(self, known: Known, at: float) -> None:
         """What does not answer has changed nothing: only how far it is to be trusted."""
         if known.program is not None and not _lives(known.program):
-            self._deaths.died(known, self.world.now())
+            self._died(known)
             return
         known.did_not_answer(at)
         self._healthy(known, Health.OVERLOADED if known.failures >= OVERLOADED_AFTER else Health.DEGRADED)
@@ -322,6 +336,22 @@ class Looking:
             may_be_there |= run.server.key in seen or (run.first is not None and _lives(run.first))
             if run.stale and not may_be_there:
                 self.supervisor.observe(run.id, Ended(what=Ending.MISSING), now)
+
+
+def _is_in(known: Known) -> Callable[[Run], bool]:
+    return lambda run: run.server.key == known.server.key
+
+
+def _unseen_in(captures: Sequence[Capture]) -> Callable[[Run], bool]:
+    """Return what tells whether a look at its server does not show a run's agent: one that it shows ended after it."""
+    servers = {capture.server.key for capture in captures}
+    shown = {
+        Program(pid=process.pid, start_ticks=process.start_ticks)
+        for capture in captures
+        for details in capture.details.panes.values()
+        for process in details.processes
+    }
+    return lambda run: run.server.key in servers and run.program not in shown
 
 
 def _lives(program: Program) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from perdure.daemon.chat_upkeep import ChatUpkeep
 from perdure.daemon.current import Current
 from perdure.daemon.deaths import Deaths
+from perdure.daemon.ends import fell, in_turn
 from perdure.daemon.glances import Glances
 from perdure.daemon.job_watch import JobWatch
 from perdure.daemon.keeping import Keeping, Trouble
@@ -32,6 +34,9 @@ from perdure.snapshots.save import SaveResult
 EVERY = 60.0
 #: How often it is seen whether there are new sockets, where nobody tells.
 SOCKETS_EVERY = 10.0
+#: How long an agent may take to end after a server that has ended in good order, in seconds, to have ended by itself.
+LINGERS = 0.2
+_MOMENT = 0.005
 #: What gives reason to think about a run anew.
 _STIRRING = frozenset({EventKind.STATE_CHANGED, EventKind.IDENTITY_CHANGED, EventKind.RUN_CREATED})
 
@@ -39,7 +44,9 @@ _STIRRING = frozenset({EventKind.STATE_CHANGED, EventKind.IDENTITY_CHANGED, Even
 class Rounds:
     """The daemon's work. `begin` first, then `round` as often as it asks for, then `end`."""
 
-    def __init__(self, world: World, publish: Publish) -> None:
+    def __init__(self, world: World, publish: Publish, ended_by_now: Callable[[], Mapping[Key, Gone]] = dict) -> None:
+        """`ended_by_now` tells which processes have ended of those that were asked for, also where a round is told later."""
+        self._ended_by_now = ended_by_now
         self._keeping = Keeping(world)
         #: Tells of every event as soon as it is stored, in order.
         self.telling = Telling(publish)
@@ -56,7 +63,16 @@ class Rounds:
             self._look_later,
             lambda known, at: self._looking.did_not_answer(known, at),
         )
-        self._looking = Looking(self._keeping, self.supervisor, self._deaths, self._glances, self._tenants, self.record)
+        self._looking = Looking(
+            self._keeping,
+            self.supervisor,
+            self._deaths,
+            self._glances,
+            self._tenants,
+            self.record,
+            self._hear_agents,
+            lambda known: self._died(known, self._heard().get(Key(What.SERVER, known.server.key))),
+        )
         self._thinking = Thinking(world, self.supervisor, lambda id: self._glances.lines.get(id, ()))
         self._jobs = JobWatch(self._keeping)
         self._chats = ChatUpkeep(self._keeping)
@@ -116,7 +132,7 @@ class Rounds:
             self._everything_at = at
             self._jobs.begin_anew()
         self._keeping.hold(at, self.world.now())
-        for key, gone in noticed.ended.items():
+        for key, gone in in_turn(self._heard() | noticed.ended):
             self._has_ended(key, gone)
         self._notice(noticed, at)
         self._see_sockets(noticed, at)
@@ -263,26 +279,66 @@ class Rounds:
                     self._look_soon(known, at)
 
     def _has_ended(self, key: Key, gone: Gone) -> None:
-        now = self.world.now()
         if key.what is What.SERVER:
             known = self._servers.get(key.id)
             # Another may have come to its place before its end was noticed.
             if known is not None and known.program == gone.program:
-                self._deaths.died(known, now, gone.how)
+                self._died(known, gone)
         elif key.what is What.AGENT:
-            run = self.supervisor.get(key.id)
-            if run is not None and run.program == gone.program:
-                status, number = gone.how.status, gone.how.signal
-                ended = Ended(what=Ending.PROGRAM, exit_status=status, exit_signal=number, program=gone.program)
-                self.supervisor.observe(run.id, ended, now)
-                self._tenants.pop(run.id, None)
-                self._suspect(run, FOLLOW_UPS)
+            self._agent_ended(key.id, gone)
         elif key.what is What.JOB:
             self._jobs.ended(key.id, self.world.ticking())
         elif key.what is What.PANE:
             run, known = self.supervisor.get(key.id), self._server_of(key.id)
             if run is not None and run.first == gone.program and known is not None:
                 known.hurry(self.world.ticking())
+
+    def _agent_ended(self, id: str, gone: Gone) -> None:
+        run = self.supervisor.get(id)
+        if run is not None and run.program == gone.program:
+            status, number = gone.how.status, gone.how.signal
+            ended = Ended(what=Ending.PROGRAM, exit_status=status, exit_signal=number, program=gone.program)
+            self.supervisor.observe(run.id, ended, self.world.now())
+            self._deaths.agent_ended(run, gone.at)
+            self._tenants.pop(run.id, None)
+            self._suspect(run, FOLLOW_UPS)
+
+    def _heard(self) -> dict[Key, Gone]:
+        """Return which agents and servers have ended by now: those of a moment are taken in together, and in their turn."""
+        ended = self._ended_by_now()
+        return {key: gone for key, gone in ended.items() if key.what in (What.AGENT, What.SERVER)}
+
+    def _hear_agents(self, is_gone: Callable[[Run], bool]) -> None:
+        """Take in how the agents of these runs have ended, where they have, before anything else is said of that.
+
+        But for agents whose server fell: they have ended with it.
+        """
+        heard = self._heard()
+        for key, gone in heard.items():
+            run = self.supervisor.get(key.id) if key.what is What.AGENT else None
+            if run is not None and is_gone(run) and not fell(heard.get(Key(What.SERVER, run.server.key))):
+                self._agent_ended(key.id, gone)
+
+    def _died(self, known: Known, gone: Gone | None) -> None:
+        """A server is dead, and with it all that is not known to have ended by itself."""
+        if gone is not None and gone.program == known.program and not fell(gone):
+            self._hear_last(known, min(gone.at, self.world.ticking()) + LINGERS)
+        self._deaths.died(known, self.world.now(), gone)
+
+    def _hear_last(self, known: Known, until: float) -> None:
+        """Take in how the agents ended after which a server had nothing left.
+
+        tmux is done with a pane as soon as nobody has its terminal open: the process in it may end a moment after all of
+        tmux has.
+        """
+
+        def is_in(run: Run) -> bool:
+            return run.server.key == known.server.key and run.program is not None
+
+        self._hear_agents(is_in)
+        while any(map(is_in, self.supervisor.runs)) and self.world.ticking() < until:
+            time.sleep(_MOMENT)
+            self._hear_agents(is_in)
 
     def _suspect(self, run: Run, again: Sequence[float]) -> None:
         """Something about a pane may have changed that only a whole look tells, now or when it is looked at again."""

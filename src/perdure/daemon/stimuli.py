@@ -41,10 +41,11 @@ class Key(NamedTuple):
 
 
 class Gone(NamedTuple):
-    """A process that was waited for, and how it ended."""
+    """A process that was waited for, how it ended, and when that was heard, in seconds of the clock that only grows."""
 
     program: Program
     how: Exit
+    at: float
 
 
 class Stimuli(Struct, kw_only=True):
