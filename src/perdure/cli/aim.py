@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from msgspec import Struct, structs
 
 from perdure.agents import roster
 from perdure.cli._setup import Setup
-from perdure.cli.find import panes_at
+from perdure.cli.find import Part, part_at
 from perdure.cli.missed import unanswered
 from perdure.errors import NotFound, Refused, StoreUnusable, Unanswered, UsageError
 from perdure.host.clock import now
 from perdure.host.users import user_by_uid
 from perdure.live.deliver import Recipient
 from perdure.live.ending import why_over
+from perdure.live.find import both, enumerated, find_run
 from perdure.live.meant import meant_by
 from perdure.live.present import refuse_strangers
 from perdure.live.recognise import Found, found_in
@@ -44,6 +44,23 @@ class Aim(Struct, frozen=True, kw_only=True):
         return self.looked.capture
 
 
+class AimedPart(Part, frozen=True, kw_only=True):
+    """What a target means of a server that was looked at, and its run where it was named by that."""
+
+    looked: Looked
+    run: Run | None = None
+
+    @classmethod
+    def of(cls, looked: Looked, part: Part) -> AimedPart:
+        """Return it as a part of that server."""
+        return cls(looked=looked, **structs.asdict(part))
+
+    @property
+    def pane_ids(self) -> list[str]:
+        """Its panes, each with the server it is on."""
+        return [f"{pane.id} on {self.looked.capture.server.socket}" for pane in self.panes]
+
+
 def look_around(
     setup: Setup, args: argparse.Namespace, *, scrollback: bool = False
 ) -> tuple[list[Looked], list[Missed]]:
@@ -63,27 +80,45 @@ def aim(setup: Setup, target: str, there: Sequence[Looked], missed: Sequence[Mis
 
     Raises NotFound, or Unanswered where a server that did not answer may have it, and UsageError for several.
     """
-    run = find_run(setup, target)
+    part = aim_at_part(setup, target, there, missed)
+    if len(part.panes) > 1:
+        raise _several(target, [part])
+    return Aim(looked=part.looked, pane=part.panes[0], run=part.run)
+
+
+def aim_at_part(setup: Setup, target: str, there: Sequence[Looked], missed: Sequence[Missed] = ()) -> AimedPart:
+    """Return the one part of one server a target means: as `aim`, but it may be a session, or a window of several panes.
+
+    Raises UsageError where it is several of them, or is what a session and a run are both called.
+    """
+    run = _find_run(setup, target)
+    named = _named(target, there)
+    if run is not None:
+        _refuse_both(run, named)
     try:
-        found = _named(target, there)
-        if run is not None and found:
-            raise UsageError(f"{target!r} is both a run and a session; name the pane by its id.")
-        return _of_run(run, there) if run is not None else _only(target, found)
+        part = _of_run(run, there) if run is not None else _only(target, named)
     except NotFound as error:
         if not missed:
             raise
         why = " ".join(each.message for each in missed)
         raise Unanswered(f"No server that answered has a pane {target!r}. {why}") from error
+    if part.kind == "parts":
+        raise _several(target, [part])
+    return part
 
 
-def find_run(setup: Setup, target: str) -> Run | None:
-    """Return the run of that id, None when it is no id or there is none."""
-    if number_of(target) is None:
-        return None
-    try:
-        return setup.readable.get_run(target)
-    except (NotFound, StoreUnusable):
-        return None
+def run_by_id(setup: Setup, args: argparse.Namespace) -> Run | None:
+    """Return the run whose id the target is, there or not; None when it is no id or there is none.
+
+    Raises UsageError when a session is called so, too.
+    """
+    run = _find_run(setup, args.target)
+    if run is not None:
+        # Who does not answer, or is gone, has no session of that name as far as anybody knows.
+        with suppress(Unanswered, Refused, NotFound):
+            there, _ = look_around(setup, args)
+            _refuse_both(run, _named(args.target, there))
+    return run
 
 
 def owner_of(setup: Setup, capture: Capture) -> User:
@@ -112,13 +147,38 @@ def recipient(setup: Setup, aimed: Aim, conversation: str | None = None) -> Reci
     return Recipient(spot=spot, meant=meant, seen=seen)
 
 
+def run_meant(setup: Setup, args: argparse.Namespace, runs: Sequence[Run]) -> Run | Aim:
+    """Return the run that the target of the arguments means, of those that are known; the pane, where it is of none of them.
+
+    A place is looked at: what is known of it may be a moment old, and then a name that is two panes' is one pane's still.
+    Where that does not answer, what is known counts. Raises as `aim` does.
+    """
+    target = args.target
+    if any(run.id == target for run in runs):
+        return find_run(runs, target)
+    try:
+        there, missed = look_around(setup, args)
+        aimed = aim(setup, target, there, missed)
+    except (NotFound, Unanswered):
+        # Of another user's, it may be known to a daemon all the same.
+        return find_run(runs, target)
+    return run_in(aimed, runs) or aimed
+
+
 def run_of(setup: Setup, aimed: Aim) -> Run | None:
     """Return the run that was recorded in a pane, None when there is none."""
-    capture = aimed.capture
-    for run in setup.readable.list_runs(host=setup.host, over=False):
-        if (run.server.key, run.process, run.pane) == (capture.server.key, capture.topology.process, aimed.pane.id):
-            return run
-    return None
+    return run_in(aimed, setup.readable.list_runs(host=setup.host, over=False))
+
+
+def run_in(aimed: Aim, runs: Iterable[Run]) -> Run | None:
+    """Return the one of these runs that is in a pane and not over, None when there is none."""
+    return next((run for run in runs if not run.is_over and _is_in(aimed, run)), None)
+
+
+def let_go_of(aimed: Aim, runs: Iterable[Run]) -> Run | None:
+    """Return the one of these runs that was last let go of in a pane, None when there is none."""
+    found = [run for run in runs if run.detached and _is_in(aimed, run)]
+    return max(found, key=lambda run: run.ended_at or run.created_at, default=None)
 
 
 def refuse_others(setup: Setup, run: Run) -> None:
@@ -135,14 +195,6 @@ def refuse_others(setup: Setup, run: Run) -> None:
 def view_of(setup: Setup, server: Server) -> HostView | None:
     """Return the files of a server's user; None for anybody else's, which are theirs to lead us astray with."""
     return setup.surroundings().view_of(setup.me) if server.uid == setup.me.uid else None
-
-
-def place_of(capture: Capture, pane: Pane) -> str:
-    """Return where a pane is, as a person would name it."""
-    topology = capture.topology
-    link = next(each for each in topology.links if each.window == pane.window)
-    session = next(each for each in topology.sessions if each.id == link.session)
-    return f"{session.name}:{link.index}.{pane.index}"
 
 
 def _was_there(setup: Setup, aimed: Aim, found: Found) -> str | None:
@@ -162,30 +214,58 @@ def _was_there(setup: Setup, aimed: Aim, found: Found) -> str | None:
     return was.identity.agent if was is not None and was.identity is not None else None
 
 
-def _named(target: str, there: Sequence[Looked]) -> list[Aim]:
-    found: list[Aim] = []
+def _is_in(aimed: Aim, run: Run) -> bool:
+    capture = aimed.capture
+    return (run.server.key, run.process, run.pane) == (capture.server.key, capture.topology.process, aimed.pane.id)
+
+
+def _find_run(setup: Setup, target: str) -> Run | None:
+    if number_of(target) is None:
+        return None
+    try:
+        return setup.readable.get_run(target)
+    except (NotFound, StoreUnusable):
+        return None
+
+
+def _named(target: str, there: Sequence[Looked]) -> list[AimedPart]:
+    """What a target is called on every server that has such a thing."""
+    found = []
     for looked in there:
-        try:
-            found += [Aim(looked=looked, pane=pane) for pane in panes_at(looked.capture.topology, target)]
-        except NotFound:
-            continue
+        with suppress(NotFound):
+            found.append(AimedPart.of(looked, part_at(looked.capture.topology, target)))
     return found
 
 
-def _only(target: str, found: Sequence[Aim]) -> Aim:
+def _only(target: str, found: Sequence[AimedPart]) -> AimedPart:
     if not found:
         raise NotFound(f"There is no pane {target!r}; `perdure ls` shows those there are.")
     if len(found) > 1:
-        places = ", ".join(f"{each.pane.id} on {os.path.basename(each.capture.server.socket)}" for each in found[:6])
-        raise UsageError(f"{target!r} means {len(found)} panes ({places}); name one, if need be with --socket PATH.")
+        raise _several(target, found)
     return found[0]
 
 
-def _of_run(run: Run, there: Sequence[Looked]) -> Aim:
+def _several(target: str, found: Sequence[AimedPart]) -> UsageError:
+    named = [each for part in found for each in part.pane_ids]
+    return UsageError(
+        f"{target!r} means {len(named)} panes ({enumerated(named)}); name one, if need be with --socket PATH."
+    )
+
+
+def _refuse_both(run: Run, named: Sequence[AimedPart]) -> None:
+    if named:
+        own = [] if run.is_over else [run.pane]
+        others = [each for part in named for each in part.pane_ids]
+        raise UsageError(both(run.id, "run", [f"{run.pane} on {run.server.socket}"], others, own))
+
+
+def _of_run(run: Run, there: Sequence[Looked]) -> AimedPart:
     for looked in there:
         topology = looked.capture.topology
         if looked.capture.server.key == run.server.key and run.process in (None, topology.process) and not run.is_over:
             for pane in topology.panes:
                 if pane.id == run.pane:
-                    return Aim(looked=looked, pane=pane, run=run)
+                    return AimedPart(
+                        looked=looked, panes=(pane,), kind="pane", id=pane.id, sessions=frozenset(), run=run
+                    )
     raise NotFound(why_over(run))

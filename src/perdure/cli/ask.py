@@ -15,9 +15,12 @@ from perdure.tmux.sockets import canonical
 PATIENCE = 30.0
 
 
-def ask_runs(setup: Setup, args: argparse.Namespace) -> list[Run]:
-    """Return the runs, those that are over too; of one socket where the arguments name it. Raises `NoDaemon`."""
-    runs = converted(call(setup.state_dir, AskRuns(over=True), PATIENCE), list[Run])
+def ask_runs(setup: Setup, args: argparse.Namespace, patience: float = PATIENCE) -> list[Run]:
+    """Return the runs, those that are over too; of one socket where the arguments name it.
+
+    Raises `NoDaemon`, and `Unanswered` after so many seconds.
+    """
+    runs = converted(call(setup.state_dir, AskRuns(over=True), patience), list[Run])
     return on_socket(runs, args)
 
 

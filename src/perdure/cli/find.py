@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import Literal
+
+from msgspec import Struct
 
 from perdure.cli._setup import path_argument
 from perdure.errors import NotFound, SnapshotNotFound, UsageError
-from perdure.live.find import spellings
+from perdure.live.find import both, spellings
 from perdure.model.snapshot import CAPTURED, Snapshot, SnapshotSummary
 from perdure.model.topology import Pane, Topology
 from perdure.ports import SnapshotStore
@@ -52,35 +55,76 @@ def _is_default(snapshot: SnapshotSummary, uid: int) -> bool:
     return server.uid == uid and os.path.basename(server.socket) == "default"
 
 
+class Part(Struct, frozen=True, kw_only=True):
+    """What a target means of a server: panes, and the one thing they are. Never empty."""
+
+    panes: tuple[Pane, ...]
+    #: `parts` where it is more than one session, window or pane.
+    kind: Literal["session", "window", "pane", "parts"]
+    #: tmux's id of that one thing, "" of several.
+    id: str = ""
+    #: The sessions it is named by; all there are for a pane that is named by its id.
+    sessions: frozenset[str]
+
+
 def panes_at(topology: Topology, target: str) -> tuple[Pane, ...]:
-    """Return the panes a target means: `%id`, or SESSION[:WINDOW[.PANE]] by exact name and index.
+    """Return the panes a target means, as `part_at` finds them."""
+    return part_at(topology, target).panes
+
+
+def part_at(topology: Topology, target: str) -> Part:
+    """Return what a target means: `%id`, or SESSION[:WINDOW[.PANE]] by exact name and index.
 
     A session's name holds no colon. A window's may hold dots: it is first taken whole, then up to the last one. A `=`
-    before it, as tmux has it, is for names that would be taken for an option.
+    before it, as tmux has it, is for names that would be taken for an option or for an id. Raises NotFound, and
+    UsageError for a pane's id that a session is called by.
     """
-    found = next((panes for each in spellings(target) if (panes := _panes_at(topology, each))), ())
-    if not found:
+    pane = next((each for each in topology.panes if each.id == target), None)
+    named = next((part for each in spellings(target) if (part := _named(topology, each))), None)
+    if pane is not None and named is not None:
+        place = [place_of(topology, pane)]
+        raise UsageError(both(target, "pane", place, [each.id for each in named.panes], place))
+    if pane is not None:
+        return Part(panes=(pane,), kind="pane", id=pane.id, sessions=frozenset(each.id for each in topology.sessions))
+    if named is None:
         raise NotFound(f"There is no {target!r} in this snapshot.")
-    return found
+    return named
 
 
-def _panes_at(topology: Topology, target: str) -> tuple[Pane, ...]:
+def place_of(topology: Topology, pane: Pane) -> str:
+    """Return where a pane is, as a person would name it."""
+    link = next(each for each in topology.links if each.window == pane.window)
+    session = next(each for each in topology.sessions if each.id == link.session)
+    return f"{session.name}:{link.index}.{pane.index}"
+
+
+def session_called(name: str) -> str:
+    """Return a target that means the session of that name, and neither an option nor a pane."""
+    return f"={name}" if name.startswith(("-", "%", "=")) else name
+
+
+def _named(topology: Topology, target: str) -> Part | None:
     session, _, rest = target.partition(":")
     window, dot, pane_index = rest.rpartition(".")
-    return (
-        tuple(pane for pane in topology.panes if pane.id == target)
-        or _panes(topology, session, rest, "")
-        # Without a dot that would be pane 1 of any window, for a window 1 that is not there.
-        or (_panes(topology, session, window, pane_index) if dot else ())
-    )
+    sessions = frozenset(each.id for each in topology.sessions if session in (each.name, each.id))
+    kind: Literal["session", "window", "pane"]
+    if panes := _panes(topology, sessions, rest, ""):
+        kind, ids = ("window", {each.window for each in panes}) if rest else ("session", set(sessions))
+    # Without a dot that would be pane 1 of any window, for a window 1 that is not there.
+    elif dot and (panes := _panes(topology, sessions, window, pane_index)):
+        kind, ids = "pane", {each.id for each in panes}
+    else:
+        return None
+    if len(ids) > 1:
+        return Part(panes=panes, kind="parts", sessions=sessions)
+    return Part(panes=panes, kind=kind, id=ids.pop(), sessions=sessions)
 
 
-def _panes(topology: Topology, session: str, window: str, pane: str) -> tuple[Pane, ...]:
-    ids = {each.id for each in topology.sessions if session in (each.name, each.id)}
+def _panes(topology: Topology, sessions: frozenset[str], window: str, pane: str) -> tuple[Pane, ...]:
     names = {each.id: each.name for each in topology.windows}
     windows = {
         link.window
         for link in topology.links
-        if link.session in ids and window in ("", str(link.index), names.get(link.window), link.window)
+        if link.session in sessions and window in ("", str(link.index), names.get(link.window), link.window)
     }
     return tuple(each for each in topology.panes if each.window in windows and pane in ("", str(each.index), each.id))

@@ -7,7 +7,7 @@ import argparse
 import msgspec
 
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
-from perdure.cli.aim import Aim, aim, find_run, look_around, run_of
+from perdure.cli.aim import aim, let_go_of, look_around, run_by_id, run_of
 from perdure.cli.ask import PATIENCE
 from perdure.cli.render import print_json, printable
 from perdure.daemon.call import call
@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(setup: Setup, args: argparse.Namespace) -> int:
-    before = find_run(setup, args.target) or _there(setup, args)
+    before = run_by_id(setup, args) or _there(setup, args)
     try:
         after = msgspec.convert(call(setup.state_dir, Follow(run=before.id), PATIENCE), type=Run)
     except NoDaemon as error:
@@ -46,16 +46,7 @@ def _there(setup: Setup, args: argparse.Namespace) -> Run:
     """Return the run of the pane that is meant, whether it is followed or was let go of."""
     there, missed = look_around(setup, args)
     aimed = aim(setup, args.target, there, missed)
-    found = run_of(setup, aimed) or _let_go_of(setup, aimed)
+    found = run_of(setup, aimed) or let_go_of(aimed, setup.readable.list_runs(host=setup.host, over=True))
     if found is None:
         raise NotFound(f"Nobody has let go of {args.target!r}: what `perdure up` watches is followed by itself.")
     return found
-
-
-def _let_go_of(setup: Setup, aimed: Aim) -> Run | None:
-    """Return the run of a pane that was let go of last, None when there is none."""
-    capture = aimed.capture
-    place = (capture.server.key, capture.topology.process, aimed.pane.id)
-    known = setup.readable.list_runs(host=setup.host, over=True)
-    found = [run for run in known if run.detached and (run.server.key, run.process, run.pane) == place]
-    return max(found, key=lambda run: run.ended_at or run.created_at, default=None)

@@ -11,18 +11,17 @@ from msgspec import Struct
 
 from perdure.agents import roster
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
-from perdure.cli.aim import aim, find_run, look_around, owner_of, place_of, run_of, view_of
-from perdure.cli.find import panes_at
+from perdure.cli.aim import aim, aim_at_part, look_around, owner_of, run_by_id, run_of, view_of
+from perdure.cli.find import place_of, session_called
 from perdure.cli.render import counted, print_json, printable
 from perdure.cli.save import keep
-from perdure.errors import NoDaemon, NotFound, PerdureError, StoreUnusable, UsageError
+from perdure.errors import NoDaemon, NotFound, PerdureError, StoreUnusable
 from perdure.host.clock import now
 from perdure.live.ending import detached
 from perdure.live.find import spellings
 from perdure.live.present import end_run
 from perdure.model.run import Run
 from perdure.model.snapshot import Missed
-from perdure.model.topology import Session
 from perdure.snapshots.look import Looked
 from perdure.tmux.act import Spot, end
 
@@ -34,6 +33,8 @@ class Doomed(Struct, frozen=True, kw_only=True):
     kind: str
     id: str
     called: str
+    #: A target that means it, and nothing else, where it is brought back.
+    target: str
     panes: int
     #: The other sessions that show a window of it. A session's windows live on there; a window, or a pane, goes with it.
     shared: tuple[str, ...] = ()
@@ -68,7 +69,7 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
     what = f"{doomed.kind} {doomed.called} ({counted(doomed.panes, 'pane')})"
     print(printable(f"{what}: {'killed' if was_there else 'gone already'}{_elsewhere(doomed)}."))
     if snapshot is not None:
-        print(printable(f"To bring it back: perdure restore --from {snapshot} {shlex.quote(doomed.called)}"))
+        print(printable(f"To bring it back: perdure restore --from {snapshot} {shlex.quote(doomed.target)}"))
     return 0
 
 
@@ -84,26 +85,30 @@ def _end(setup: Setup, spot: Spot, doomed: Doomed) -> bool:
 
 
 def _doomed(setup: Setup, target: str, there: Sequence[Looked], missed: Sequence[Missed]) -> Doomed:
-    sessions = next((found for each in spellings(target) if (found := _sessions(each, there))), [])
-    if len(sessions) > 1:
-        raise UsageError(f"{target!r} is a session of several servers; say which with --socket PATH.")
-    if sessions and find_run(setup, target) is not None:
-        raise UsageError(f"{target!r} is both a run and a session; name the pane by its id.")
-    if sessions:
-        looked, session = sessions[0]
-        panes = panes_at(looked.capture.topology, session.id)
-        shared = _shared(looked, {pane.window for pane in panes}, session.name)
-        return Doomed(
-            looked=looked, kind="session", id=session.id, called=session.name, panes=len(panes), shared=shared
-        )
-    window = _window(target, there)
-    if window is not None:
-        return window
-    aimed = aim(setup, target, there, missed)
-    called = place_of(aimed.capture, aimed.pane)
-    shared = _shared(aimed.looked, {aimed.pane.window}, called)
-    id, run = aimed.pane.id, aimed.run
-    return Doomed(looked=aimed.looked, kind="pane", id=id, called=called, panes=1, shared=shared, run=run)
+    part = aim_at_part(setup, target, there, missed)
+    topology = part.looked.capture.topology
+    first, windows = part.panes[0], {pane.window for pane in part.panes}
+    kind, id = part.kind, part.id
+    if kind == "session":
+        called = next(each.name for each in topology.sessions if each.id == id)
+        meant = session_called(called)
+    elif len(part.panes) > 1:
+        called, meant = target, f"={target}" if target.startswith("-") else target
+    else:
+        # A window with a single pane goes with it.
+        kind, id = "pane", first.id
+        called = place_of(topology, first)
+        meant = session_called(called)
+    return Doomed(
+        looked=part.looked,
+        kind=kind,
+        id=id,
+        called=called,
+        target=meant,
+        panes=len(part.panes),
+        shared=_shared(part.looked, windows, called),
+        run=part.run,
+    )
 
 
 def _shared(looked: Looked, windows: Collection[str], called: str) -> tuple[str, ...]:
@@ -124,31 +129,6 @@ def _elsewhere(doomed: Doomed) -> str:
     return f", and gone from {names} too"
 
 
-def _sessions(target: str, there: Sequence[Looked]) -> list[tuple[Looked, Session]]:
-    return [
-        (looked, session)
-        for looked in there
-        for session in looked.capture.topology.sessions
-        if target.removesuffix(":") in (session.name, session.id)
-    ]
-
-
-def _window(target: str, there: Sequence[Looked]) -> Doomed | None:
-    """The window a target names, when it has several panes: one with a single pane goes with it."""
-    for looked in there:
-        try:
-            panes = panes_at(looked.capture.topology, target)
-        except NotFound:
-            continue
-        windows = {pane.window for pane in panes}
-        if len(panes) > 1 and len(windows) == 1:
-            shared = _shared(looked, windows, target)
-            return Doomed(
-                looked=looked, kind="window", id=windows.pop(), called=target, panes=len(panes), shared=shared
-            )
-    return None
-
-
 def _kept(setup: Setup, doomed: Doomed, *, anyway: bool) -> str | None:
     """Save the server, and return the snapshot from which what is ended can be brought back."""
     result = keep(setup, [doomed.looked], now())[0]
@@ -166,7 +146,7 @@ def _detach(setup: Setup, args: argparse.Namespace) -> int:
     from perdure.daemon import protocol
     from perdure.daemon.call import call
 
-    run = find_run(setup, args.target)
+    run = run_by_id(setup, args)
     if run is None:
         there, missed = look_around(setup, args)
         run = run_of(setup, aim(setup, args.target, there, missed))

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from perdure.cli._setup import Setup
-from perdure.cli.find import find_snapshot, panes_at
+from perdure.cli.find import find_snapshot, panes_at, part_at
 from perdure.compat.resuming import imported_commands
 from perdure.errors import (
     NotFound,
@@ -318,16 +318,13 @@ def selected(part: Part, targets: Sequence[str]) -> Part | None:
     """Return the part with only what was asked for, None when nothing of it was."""
     if not targets:
         return part
-    topology = part.snapshot.topology
     panes: set[str] = set()
     sessions: set[str] = set()
     for target in targets:
         found = panes_meant(part, target)
         panes |= found
-        if not found:
-            continue
-        name = target.partition(":")[0]
-        sessions |= {session.id for session in topology.sessions if session.name == name or target.startswith("%")}
+        if found:
+            sessions |= part_at(part.snapshot.topology, target).sessions
     if not panes:
         return None
     policy = msgspec.structs.replace(part.policy, panes=frozenset(panes), sessions=frozenset(sessions))

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
 import msgspec
 
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
-from perdure.cli.aim import refuse_others
+from perdure.cli.aim import Aim, let_go_of, refuse_others, run_in, run_meant
 from perdure.cli.ask import PATIENCE, ask_runs, on_socket
 from perdure.cli.render import print_json, printable
 from perdure.daemon.call import call
 from perdure.daemon.protocol import MarkSeen
-from perdure.errors import NoDaemon
-from perdure.host.clock import now
+from perdure.errors import NoDaemon, RunNotFound
+from perdure.host.clock import now, pause, ticking
 from perdure.live.advance import advance
-from perdure.live.find import find_run
 from perdure.live.weigh import Track
 from perdure.model.observation import Watched
 from perdure.model.run import Reason, Run
+
+#: How long a daemon may not know of a pane: it waits so long for an agent to say whether it goes on with what was there.
+_UNKNOWN = 15.0
+#: How often it is asked meanwhile.
+_EVERY = 0.3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,22 +50,38 @@ run = with_setup(_run)
 
 
 def _told(setup: Setup, args: argparse.Namespace) -> tuple[Run, Run]:
-    before = _meant(setup, args, ask_runs(setup, args))
+    meant = run_meant(setup, args, ask_runs(setup, args))
+    before = _noticed(setup, args, meant) if isinstance(meant, Aim) else _the_same(setup, args, meant)
     answer = call(setup.state_dir, MarkSeen(run=before.id), PATIENCE)
     return before, msgspec.convert(answer, type=Run)
 
 
-def _meant(setup: Setup, args: argparse.Namespace, runs: Sequence[Run]) -> Run:
+def _the_same(setup: Setup, args: argparse.Namespace, run: Run) -> Run:
     """Return the run somebody has seen. Raises `RunReplaced` when the screen of that id is another's by now."""
-    run = find_run(runs, args.target)
     if run.id == args.target:
         refuse_others(setup, run)
     return run
 
 
+def _noticed(setup: Setup, args: argparse.Namespace, aimed: Aim) -> Run:
+    """Return the run of a pane that has just been made, once the daemon knows it. Raises `RunNotFound` if it never does."""
+    until = ticking() + _UNKNOWN
+    while True:
+        runs = ask_runs(setup, args)
+        run = run_in(aimed, runs)
+        if run is not None:
+            return run
+        if let_go_of(aimed, runs) is not None or ticking() >= until:
+            raise RunNotFound(f"The daemon does not follow {args.target!r}: of {aimed.pane.id} nothing is known.")
+        pause(_EVERY)
+
+
 def _recorded(setup: Setup, args: argparse.Namespace) -> tuple[Run, Run]:
     """Write it down where the next daemon finds it."""
-    before = _meant(setup, args, on_socket(list(setup.readable.list_runs(host=setup.host)), args))
+    meant = run_meant(setup, args, on_socket(list(setup.readable.list_runs(host=setup.host)), args))
+    if isinstance(meant, Aim):
+        raise RunNotFound(f"There is no run {args.target!r}: no daemon has recorded what is in {meant.pane.id}.")
+    before = _the_same(setup, args, meant)
     if before.status.reason is not Reason.DONE:
         return before, before
     track, events = advance(Track(run=before), Watched(), now())

@@ -12,7 +12,8 @@ import msgspec
 
 from perdure.agents import roster
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
-from perdure.cli.aim import Aim, aim, look_around, place_of, recipient, view_of
+from perdure.cli.aim import Aim, aim, look_around, recipient, view_of
+from perdure.cli.find import place_of
 from perdure.cli.render import print_json, printable
 from perdure.daemon import protocol
 from perdure.daemon.call import call
@@ -123,11 +124,11 @@ def tell(aimed: Aim, delivery: Delivery, *, as_json: bool) -> None:
     capture, pane = aimed.capture, aimed.pane
     shown = tuple(without_keys(delivery.screen, pane.width))
     if as_json:
-        facts = {"socket": capture.server.socket, "pane": pane.id, "target": place_of(capture, pane)}
+        facts = {"socket": capture.server.socket, "pane": pane.id, "target": place_of(capture.topology, pane)}
         run = {"run": aimed.run.id} if aimed.run is not None else {}
         print_json({**msgspec.to_builtins(msgspec.structs.replace(delivery, screen=shown)), **facts, **run})
         return
-    sentence = f"{pane.id} ({place_of(capture, pane)}): {delivery.result}: {delivery.why}."
+    sentence = f"{pane.id} ({place_of(capture.topology, pane)}): {delivery.result}: {delivery.why}."
     print_outcome(sentence, shown, is_good=delivery.result is Result.DELIVERED)
 
 

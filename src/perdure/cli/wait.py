@@ -7,27 +7,28 @@ import sys
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import structs
 
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
-from perdure.cli.ask import ask_runs
+from perdure.cli.ask import PATIENCE, ask_runs
 from perdure.cli.render import print_json, printable
 from perdure.cli.send import seconds
-from perdure.daemon.call import call
+from perdure.daemon.call import call, daemon_there
 from perdure.daemon.protocol import Wait
 from perdure.errors import NoDaemon, RunReplaced
 from perdure.host.clock import pause, ticking
-from perdure.live.find import find_run
 from perdure.live.meant import meant_by, stranger
 from perdure.live.until import WORDS, Outcome, ended, not_reached, outcome, words_of
 from perdure.model.run import Run
 
 if TYPE_CHECKING:
+    from perdure.cli.aim import Aim
     from perdure.cli.watching import Watching
 
 #: How often the pane is looked at where nobody else does.
 _EVERY = 0.5
-#: How much longer than asked for the daemon may take to say that the time is up.
-_GRACE = 10.0
+#: How much longer than asked for the daemon may take to answer at all, or to say that the time is up.
+_GRACE = 5.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,10 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _run(setup: Setup, args: argparse.Namespace) -> int:
     until = words_of(",".join(args.until))
     deadline = None if args.timeout is None else ticking() + args.timeout
-    try:
-        run = _told(setup, args, until)
-    except NoDaemon:
-        run = _looked(setup, args, until, deadline)
+    run = _told(setup, args, until, deadline) or _looked(setup, args, until, deadline)
     if args.json:
         print_json({"run": run.id, "target": run.place.target, "pane": run.pane, **msgspec.to_builtins(run.status)})
     else:
@@ -61,20 +59,38 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 run = with_setup(_run)
 
 
-def _told(setup: Setup, args: argparse.Namespace, until: tuple[str, ...]) -> Run:
-    """Have the daemon say when. One that ends meanwhile counts as none."""
-    from perdure.cli.aim import refuse_others
+def _told(
+    setup: Setup, args: argparse.Namespace, until: tuple[str, ...], deadline: float | None, aimed: Aim | None = None
+) -> Run | None:
+    """Have the daemon say when; None where there is none, or it does not follow the pane (yet).
 
-    run = find_run(ask_runs(setup, args), args.target)
-    if run.id == args.target:
-        refuse_others(setup, run)
-    patience = None if args.timeout is None else args.timeout + _GRACE
-    answer = call(setup.state_dir, Wait(run=run.id, until=until, timeout=args.timeout), patience)
-    return msgspec.convert(answer, type=Run)
+    One that ends meanwhile counts as none. The target is looked for unless it is known already.
+    """
+    from perdure.cli.aim import refuse_others, run_in, run_meant
+
+    try:
+        runs = ask_runs(setup, args, PATIENCE if deadline is None else min(PATIENCE, _left(deadline) + _GRACE))
+        run = run_in(aimed, runs) if aimed is not None else run_meant(setup, args, runs)
+        if not isinstance(run, Run) or (aimed is not None and aimed.run is not None and aimed.run.id != run.id):
+            return None
+        if run.id == args.target:
+            refuse_others(setup, run)
+        left = None if deadline is None else _left(deadline)
+        patience = None if left is None else left + _GRACE
+        return msgspec.convert(call(setup.state_dir, Wait(run=run.id, until=until, timeout=left), patience), type=Run)
+    except NoDaemon:
+        return None
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - ticking())
 
 
 def _looked(setup: Setup, args: argparse.Namespace, until: tuple[str, ...], deadline: float | None) -> Run:
-    """Look until it is so."""
+    """Look until it is so. A daemon that comes to follow the pane meanwhile says so instead.
+
+    One that knows of the pane and not yet whose it is would not say either: the run is called by its place then.
+    """
     from perdure.cli.aim import aim, look_around, refuse_others
     from perdure.cli.watching import Watching
 
@@ -83,9 +99,11 @@ def _looked(setup: Setup, args: argparse.Namespace, until: tuple[str, ...], dead
     if aimed.run is not None:
         refuse_others(setup, aimed.run)
     watching = Watching(setup, aimed)
-    print("perdure: No daemon is at work; the pane is looked at twice a second.", file=sys.stderr, flush=True)
+    is_watched = daemon_there(setup.state_dir)
+    why = "No daemon follows it yet" if is_watched else "No daemon is at work"
+    print(f"perdure: {why}; the pane is looked at twice a second.", file=sys.stderr, flush=True)
     while True:
-        run = watching.run
+        run = structs.replace(watching.run, id=watching.run.place.target) if is_watched else watching.run
         if aimed.run is not None and (why := _is_another(aimed.run, watching)):
             raise RunReplaced(f"{run.id} ({run.place.target}): {why}.")
         stands = outcome(run, until) if watching.is_settled else Outcome.WAITING
@@ -95,7 +113,9 @@ def _looked(setup: Setup, args: argparse.Namespace, until: tuple[str, ...], dead
             raise ended(run, until)
         if deadline is not None and ticking() >= deadline:
             raise not_reached(run, until)
-        pause(_EVERY if deadline is None else max(0.0, min(_EVERY, deadline - ticking())))
+        pause(_EVERY if deadline is None else min(_EVERY, _left(deadline)))
+        if (told := _told(setup, args, until, deadline, aimed)) is not None:
+            return told
         watching.look()
 
 

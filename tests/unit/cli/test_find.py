@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.cli.find import panes_at
-from perdure.errors import NotFound
+from perdure.cli.find import panes_at, part_at
+from perdure.errors import NotFound, UsageError
 from perdure.model.topology import Link, Session, Topology, Window
 from tests.builders import NOON, a_pane, a_topology
 
@@ -47,6 +47,35 @@ def test_a_target_means_the_panes_it_names(target: str, panes: list[str]) -> Non
 def test_a_target_that_names_nothing_is_not_found(target: str) -> None:
     with pytest.raises(NotFound):
         panes_at(_two_sessions(), target)
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "id"),
+    [
+        ("w1", "session", "$0"),
+        ("=w10:", "session", "$1"),
+        ("$1", "session", "$1"),
+        ("w10:3", "window", "@1"),
+        ("w1:0", "window", "@0"),
+        ("w1:0.1", "pane", "%1"),
+        ("%2", "pane", "%2"),
+        ("w10:.0", "parts", ""),
+        ("w10:.", "parts", ""),
+    ],
+)
+def test_a_target_is_one_thing_or_several(target: str, kind: str, id: str) -> None:
+    part = part_at(_two_sessions(), target)
+    assert (part.kind, part.id) == (kind, id)
+
+
+def test_a_session_that_is_called_like_a_pane_is_told_from_it() -> None:
+    topology = a_topology([a_pane(0), a_pane(1)], session="%1")
+    with pytest.raises(UsageError, match=r"say '%1:0\.1' for the pane, '=%1' for the session"):
+        part_at(topology, "%1")
+    assert part_at(topology, "=%1").kind == part_at(topology, "%1:").kind == "session"
+    assert part_at(topology, "%0").id == "%0"
+    with pytest.raises(NotFound):
+        part_at(topology, "=%0")
 
 
 @given(st.text())

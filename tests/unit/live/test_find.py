@@ -73,12 +73,37 @@ def test_the_same_name_on_two_servers_is_ambiguous() -> None:
         find_run([*HERE, there], "play")
 
 
-def test_a_session_that_is_called_like_another_run_is_ambiguous_without_its_colon() -> None:
-    runs = [*HERE, a_run("r6", session="r1")]
-    with pytest.raises(AmbiguousRun):
+def test_a_session_that_is_called_like_a_run_is_ambiguous_without_what_tells_the_two_apart() -> None:
+    runs = [*HERE, a_run("r7", session="r1")]
+    with pytest.raises(AmbiguousRun) as raised:
         find_run(runs, "r1")
-    assert find_run(runs, "r1:").id == "r6"
-    assert find_run([*HERE[1:], a_run("r1", session="r1")], "r1").id == "r1"
+    assert raised.value.data == {"candidates": ["r1", "r7"]}
+    assert "say '%1' for the run, '=r1' for the session" in raised.value.message
+    assert [find_run(runs, each).id for each in ("%1", "=r1", "r1:")] == ["r1", "r7", "r7"]
+    # Also of the run that is in it: the session may be more than that one pane.
+    with pytest.raises(AmbiguousRun, match="say '%1' for the run"):
+        find_run([*HERE[1:], a_run("r1", session="r1")], "r1")
+    # Who is gone has no pane to be named by.
+    with pytest.raises(AmbiguousRun, match="say '=r5' for the session"):
+        find_run([*HERE, a_run("r7", session="r5")], "r5")
+
+
+def test_a_session_that_is_called_like_a_pane_is_ambiguous_without_what_tells_the_two_apart() -> None:
+    runs = [*HERE, a_run("r7", session="%1")]
+    with pytest.raises(AmbiguousRun) as raised:
+        find_run(runs, "%1")
+    assert raised.value.data == {"candidates": ["r1", "r7"]}
+    assert "say 'work:0.0' for the pane, '=%1' for the session" in raised.value.message
+    assert [find_run(runs, each).id for each in ("work:0.0", "=%1", "%1:")] == ["r1", "r7", "r7"]
+    with pytest.raises(RunNotFound):
+        find_run(HERE, "=%1")
+
+
+def test_a_window_that_is_called_like_the_number_of_another_is_ambiguous() -> None:
+    named = a_run("r7", session="work", place=Place(session="work", window=5, pane=0, window_name="0"))
+    with pytest.raises(AmbiguousRun) as raised:
+        find_run([*HERE, named], "work:0")
+    assert raised.value.data == {"candidates": ["r1", "r7"]}
 
 
 NAMES = st.text(alphabet="ab.1r% ", min_size=1, max_size=4)
@@ -92,8 +117,10 @@ def test_what_is_found_is_what_was_named(places: list[tuple[str, int, str, int]]
         )
         for number, (session, window, name, pane) in enumerate(places)
     ]
+    sessions = {run.place.session for run in runs}
     for run in runs:
-        assert find_run(runs, run.pane) is run
+        if run.pane not in sessions:
+            assert find_run(runs, run.pane) is run
         alike = [each for each in runs if each.place.target == run.place.target]
         if len(alike) == 1 and not any(each.place.window_name.endswith(f".{each.place.pane}") for each in runs):
             assert find_run(runs, run.place.target) is run
