@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
@@ -10,6 +12,10 @@ from contextlib import nullcontext, suppress
 import pytest
 from msgspec import structs
 
+from perdure.cli import wait
+from perdure.daemon.protocol import socket_path
+from perdure.errors import Unanswered
+from perdure.host.unix_socket import listening
 from perdure.model.run import Reason, RunState
 from tests.acceptance.kit import only_json, sentence, settle, wait_for
 from tests.acceptance.simulants import Simulants
@@ -211,6 +217,62 @@ def test_one_who_waits_goes_on_alone_when_the_daemon_ends(
     tmux.run("send-keys", "-t", "work", "hello", "Enter")
     ran = _ended(waiting)
     assert (ran.code, f"{run.id} (work:0.0): busy" in ran.out) == (0, True), ran
+
+
+def test_a_pane_the_daemon_does_not_follow_is_looked_at(perdure: Perdure, tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w")
+    settle(tmux)
+    with watching(perdure) as daemon:
+        run = daemon.await_run("work:0.0")
+        perdure.ok("kill", "--detach", run.id)
+        ran = perdure.ok("wait", "work", "--until", "idle", "--json", "--timeout", PATIENCE)
+        # Whose it is the daemon says, or nobody.
+        assert (only_json(ran)["run"], only_json(ran)["pane"]) == ("work:0.0", run.pane)
+        assert "No daemon follows it; the pane is looked at twice a second." in ran.err
+        assert perdure("wait", "work", "--until", "busy", "--timeout", "0").code == 4
+        unknown = perdure("seen", "work")
+        assert (unknown.code, "does not follow 'work'" in sentence(unknown)) == (3, True), unknown
+
+
+def test_one_who_looks_is_told_as_soon_as_the_daemon_follows(perdure: Perdure, begin: Begin, tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w")
+    settle(tmux)
+    with watching(perdure) as daemon:
+        run = daemon.await_run("work:0.0")
+        perdure.ok("kill", "--detach", run.id)
+        waiting = begin("work", "--until", "busy")
+        wait_for(lambda: _has_begun(waiting), "the beginning")
+        perdure.ok("follow", run.id)
+        tmux.run("send-keys", "-t", "work", "sleep 1000", "Enter")
+        ran = _ended(waiting)
+        assert (ran.code, ran.out) == (0, f"{run.id} (work:0.0): busy\n"), ran
+
+
+def test_who_is_in_the_place_of_a_fallen_agent_is_waited_for(
+    perdure: Perdure, tmux: TmuxServer, simulants: Simulants
+) -> None:
+    perdure.ok("new", "fix", "--agent", "simulant", "--prompt", "hello you")
+    with watching(perdure) as daemon:
+        run = daemon.await_run("fix:0.0", lambda run: run.identity is not None, "with its agent")
+        os.kill(tmux.pid, signal.SIGKILL)
+        daemon.await_gone(run.id)
+        simulants.end_all()
+        # It says nothing of its conversation yet, and nobody knows for a while whether it goes on with that of before.
+        slow = ("--agent", "simulant", "--timeout", "0", "--", "simulant", "--boot", "2")
+        assert perdure("new", "fix", *slow).code == 4
+        ran = perdure.ok("wait", "fix", "--until", "idle", "--timeout", PATIENCE, "--json")
+        assert only_json(ran)["run"] != run.id
+        assert perdure.ok("seen", "fix", "--json").json["run"] != run.id
+
+
+def test_a_daemon_that_does_not_answer_is_not_waited_for_longer_than_asked_for(
+    private_home: PrivateHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wait, "_GRACE", 0.2)
+    asked = argparse.Namespace(target="work", until=["idle"], timeout=0.1, socket=None, all_users=False, json=False)
+    # It lets everybody in, and says nothing: it was stopped, or has very much to do.
+    with listening(socket_path(private_home.state), "daemon"), pytest.raises(Unanswered, match=r"within 0\.3 s"):
+        wait.run(asked)
 
 
 def _await_question(waiting: subprocess.Popen[bytes]) -> None:

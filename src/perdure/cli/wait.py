@@ -100,7 +100,7 @@ def _looked(setup: Setup, args: argparse.Namespace, until: tuple[str, ...], dead
         refuse_others(setup, aimed.run)
     watching = Watching(setup, aimed)
     is_watched = daemon_there(setup.state_dir)
-    why = "No daemon follows it yet" if is_watched else "No daemon is at work"
+    why = "No daemon follows it" if is_watched else "No daemon is at work"
     print(f"perdure: {why}; the pane is looked at twice a second.", file=sys.stderr, flush=True)
     while True:
         run = structs.replace(watching.run, id=watching.run.place.target) if is_watched else watching.run

@@ -31,13 +31,21 @@ async def await_state(
                         if (run := await _arrived(find, until)) is not None:
                             return run
     except TimeoutError:
-        raise not_reached(await find(), until) from None
+        # With next to no time nothing was looked at yet, and what is so already is so.
+        run = await find()
+        if _has_arrived(run, until):
+            return run
+        raise not_reached(run, until) from None
     raise NoDaemon("The daemon ended before the run came that far.")
 
 
 async def _arrived(find: Callable[[], Awaitable[Run]], until: Collection[str]) -> Run | None:
     run = await find()
+    return run if _has_arrived(run, until) else None
+
+
+def _has_arrived(run: Run, until: Collection[str]) -> bool:
     stands = outcome(run, until)
     if stands is Outcome.ENDED:
         raise ended(run, until)
-    return run if stands is Outcome.REACHED else None
+    return stands is Outcome.REACHED

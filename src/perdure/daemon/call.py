@@ -94,7 +94,7 @@ class _Lines:
             self._connection.settimeout(left)
             return self._connection.recv(1 << 16)
         except TimeoutError:
-            raise Unanswered(f"The daemon did not answer within {timeout or 0:g} s.") from None
+            raise Unanswered(f"The daemon did not answer within {round(timeout or 0, 1):g} s.") from None
         except ConnectionError:
             return b""
 

@@ -70,6 +70,20 @@ def test_one_that_is_there_already_is_answered_at_once() -> None:
     assert desk.looks == 1
 
 
+def test_one_that_is_there_already_is_so_however_little_time_there_is() -> None:
+    async def find() -> Run:
+        await asyncio.sleep(0.05)  # there is other work before it
+        return found
+
+    found = DONE
+    assert asyncio.run(_awaited(lambda: await_state(Feed(8), find, "r1", ["done"], 0))) is DONE
+    with pytest.raises(NotReached):
+        asyncio.run(_awaited(lambda: await_state(Feed(8), find, "r1", ["busy"], 0)))
+    found = GONE
+    with pytest.raises(RunEnded):
+        asyncio.run(_awaited(lambda: await_state(Feed(8), find, "r1", ["busy"], 0)))
+
+
 @pytest.mark.parametrize("before", range(6))
 def test_a_change_at_any_moment_is_noticed(before: int) -> None:
     desk = Desk(BUSY)
