@@ -54,9 +54,15 @@ def _pooled(url: str) -> Driver:
     from perdure.store.pooled import Pooled
     from perdure.store.sqlite import SQLite
 
+    path = sqlite_path(url)
+    first: tuple[int, int] | None = None
+
     def make() -> Driver:
-        driver = _whole(url)
+        nonlocal first
+        # One that was moved away meanwhile is not made anew behind the back of whoever opened it.
+        driver = _whole(url) if path is None or first is None else SQLite(path, again=first)
         if isinstance(driver, SQLite):
+            first = driver.file
             # Whoever indexes empties its log.
             driver.be_patient()
         return driver
@@ -95,7 +101,9 @@ def connect(url: str, *, read_only: bool = False) -> Driver:
     if path is not None:
         if read_only:
             from perdure.store.read_only_sqlite import NoDatabase, ReadOnlySQLite
+            from perdure.store.sqlite import refuse_lone_log
 
+            refuse_lone_log(path)
             return ReadOnlySQLite(path) if ReadOnlySQLite.is_there(path) else NoDatabase()
         from perdure.store.sqlite import SQLite
 

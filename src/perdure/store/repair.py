@@ -37,7 +37,7 @@ def repair(url: str, state_dir: str, now: datetime) -> tuple[str, ...]:
     private_directory(state_dir)
     with locked(state_dir):
         path = sqlite_path(url)
-        actions = [] if path is None else list(_rebuilt(path, state_dir, now))
+        actions = [] if path is None else [*_lone_log(path, now), *_rebuilt(path, state_dir, now)]
         store = open_store(url, state_dir=state_dir)
         try:
             actions += _mend(store, now)
@@ -88,6 +88,29 @@ def _is_damaged(path: str, state_dir: str) -> bool:
         return bool(store.driver.integrity())
     finally:
         store.close()
+
+
+def _lone_log(path: str, now: datetime) -> Iterator[str]:
+    """Set aside a log whose database is not there: neither is of any use without the other, nor beside another."""
+    from perdure.store.sqlite import beside, lone_log
+
+    log = lone_log(path)
+    if log is None:
+        return
+    real = os.path.realpath(path)
+    aside = damaged_name(real, now)
+    # Its index first: until the log is gone too, a repair that is cut short can begin again.
+    for old, new in reversed(tuple(zip(beside(real), beside(aside), strict=True))[1:]):
+        try:
+            os.rename(old, new)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise cannot("The log", old, "be set aside", error) from error
+    yield (
+        f"Set the log {log} aside as {aside}-wal: its database is not there. "
+        f"Named {aside}, that would have with it what the log holds."
+    )
 
 
 def _move(path: str, aside: str, now: datetime) -> None:

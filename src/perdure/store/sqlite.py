@@ -14,6 +14,7 @@ from perdure.store import forking
 from perdure.store.door import Door, Passage, door_of
 from perdure.store.driver import Row, Value
 from perdure.store.files import obstacle, private_directory, private_file
+from perdure.store.foreign import file_uri
 
 _Result = TypeVar("_Result")
 _OLDEST = (3, 35, 0)
@@ -63,7 +64,8 @@ class SQLite:
     _connection: sqlite3.Connection
     _writing: sqlite3.Cursor
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, again: tuple[int, int] | None = None) -> None:
+        """With `again`, the `file` of a connection there was, that very file is opened: none is made in its place."""
         self.path = path
         if forking.is_barred():
             raise errors.StoreUnusable(
@@ -75,10 +77,16 @@ class SQLite:
         if os.path.exists(path) and not os.path.isfile(path):
             # Were a device taken for a damaged database, mending would move it away.
             raise errors.StoreUnusable(f"The database {path} cannot be used: it is not a regular file.", path=path)
-        private_directory(os.path.dirname(path))
-        # SQLite gives the files it makes beside the database the database's own mode.
-        private_file(path)
-        self._file = _identity(path)
+        if again not in (None, _identity(path)):
+            raise _replaced(path)
+        refuse_lone_log(path)
+        if again is None:
+            private_directory(os.path.dirname(path))
+            # SQLite gives the files it makes beside the database the database's own mode.
+            private_file(os.path.realpath(path))
+        self._file = again or _identity(path)
+        if self._file is None:
+            raise _replaced(path)
         self.door = door_of(path)
         forking.lets_go(self)
         forking.enter(self)
@@ -90,7 +98,10 @@ class SQLite:
     def _connect(self) -> None:
         path = self.path
         try:
-            self._connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+            # Never makes a file: where the one just seen is gone, its log would not outlive an empty one in its place.
+            self._connection = sqlite3.connect(
+                file_uri(path, "mode=rw"), uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            )
         except _NOT_ABOUT_THE_DATABASE:
             raise
         except sqlite3.DatabaseError as error:
@@ -102,6 +113,11 @@ class SQLite:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def file(self) -> tuple[int, int] | None:
+        """Which file was opened, whatever stands under its name by now; None where that does not matter."""
+        return self._file
 
     def be_patient(self) -> None:
         """Leave it to others to empty the log: whoever commits here does so only when it has become very long."""
@@ -185,10 +201,7 @@ class SQLite:
         if is_another and self._file is not None:
             # What goes into a file that a repair has set aside is lost, and its numbers are given again elsewhere.
             self.roll_back()
-            raise errors.StoreUnusable(
-                f"The database {self.path} cannot be used: another was put in its place since it was opened.",
-                path=self.path,
-            )
+            raise _replaced(self.path)
 
     def commit(self) -> None:
         """Let what was done since happen."""
@@ -333,6 +346,45 @@ def _identity(path: str) -> tuple[int, int] | None:
 def beside(path: str) -> tuple[str, str, str]:
     """Return the names of a database's files: itself, its log, the log's index."""
     return path, f"{path}-wal", f"{path}-shm"
+
+
+def lone_log(path: str) -> str | None:
+    """Return the log of a database that is not there, or empty, where the log holds something; else None.
+
+    SQLite takes such a log for a leftover and deletes it, even where it may only read. It can be all there is of the
+    latest that was written, and belongs to a database that was moved away, say.
+    """
+    # SQLite, too, looks for it beside the file itself and not beside a link to it. The log first: a database that is
+    # being made has something in it before its log has.
+    database, log, _ = beside(os.path.realpath(path))
+    return log if _size(log) and not _size(database) else None
+
+
+def refuse_lone_log(path: str) -> None:
+    """Raise `StoreDamaged` where opening the database at `path` would cost a log that is not its own to throw away."""
+    log = lone_log(path)
+    if log is not None:
+        raise errors.StoreDamaged(
+            f"The database {path} is {'empty' if os.path.exists(path) else 'not there'}, but its log {log} holds what "
+            "was written to it: put the database back beside its log, or let `perdure check --repair` set the log "
+            "aside and begin a new one.",
+            path=path,
+        )
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def _replaced(path: str) -> errors.StoreUnusable:
+    return errors.StoreUnusable(
+        f"The database {path} cannot be used: it was moved away, or another was put in its place, since it was opened; "
+        "the store has to be opened again.",
+        path=path,
+    )
 
 
 def translated(path: str, error: sqlite3.DatabaseError) -> errors.StoreUnusable:
