@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure.chats.source import description, source_dict
-from perdure.errors import ChatNotFound
+from perdure.errors import ChatDamaged, ChatNotFound
 from perdure.model.chat import Chat, Found, Tokens, Turn
 from perdure.model.decoding import converted
 from perdure.model.secrets import mask_text, redact_data, redact_text
@@ -173,11 +173,11 @@ def ancestors(store: ChatStore, chat: Chat) -> Iterator[Ancestor]:
 
 
 def found_row(store: ChatStore, found: Found, terms: Sequence[Term]) -> FoundRow | None:
-    """Return what was found for scripts and people; None when it was taken back or deleted meanwhile."""
+    """Return what was found for scripts and people; None when it went meanwhile, or its chat cannot be read back."""
     try:
         chat = store.get_chat(found.chat)
         turns = store.load_turns(chat.id, start=found.position, limit=1).turns
-    except ChatNotFound:
+    except (ChatNotFound, ChatDamaged):
         return None
     if not turns or turns[0].position != found.position:
         return None

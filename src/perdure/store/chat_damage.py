@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from perdure import errors
 from perdure.model.chat import Chat, CloseReason, Source
+from perdure.model.text import is_storable
 from perdure.store.chat_rows import (
     LEFT_OUT,
     LOST,
@@ -20,14 +21,15 @@ from perdure.store.chat_rows import (
     blank,
     chat_columns,
     chat_from,
+    decoded_as,
     stands_for,
     turn_from,
     was_taken_back,
 )
 from perdure.store.chats import ChatBook
-from perdure.store.driver import Row, Value
+from perdure.store.driver import Row, Spoilt, Value
 from perdure.store.numbers import GIVING
-from perdure.store.rows import UNREADABLE, moment_of, stamp
+from perdure.store.rows import UNREADABLE, moment_of, stamp, unpacked
 
 if TYPE_CHECKING:
     from perdure.store.salvage import Saved
@@ -96,6 +98,7 @@ def damage_of(book: ChatBook) -> Iterator[ChatDamage]:
 
 def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str | None:
     """Move what is damaged to where it does no harm, and say what was done; None when it is no more."""
+    is_renamed = False
     with book.changing():
         still = _still(book, damage)
         if still is None:
@@ -103,7 +106,7 @@ def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str | None:
         damage = still
         if damage.turn is not None:
             low = damage.turn
-            rows = book.driver.fetch(book.sql["turns_between"], low=low, high=low + 1, limit=1)
+            rows = book.driver.fetch_as_is(book.sql["turns_between"], low=low, high=low + 1, limit=1)
             book.driver.execute(
                 book.sql["set_turn_aside"], set_aside_at=stamp(now), number=damage.number, id=damage.turn
             )
@@ -117,8 +120,11 @@ def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str | None:
             book.driver.execute(book.sql["put_right"], number=damage.number, next=book.spot(damage.chat).next)
         elif not damage.is_miscounted:
             book.driver.execute(book.sql["set_chat_aside"], at=stamp(now), number=damage.number)
-            _write_anew(book, damage.number, now)
+            is_renamed = _write_anew(book, damage.number, now)
         book.driver.execute(book.sql["set_count"], number=damage.number, turns=book.count(damage.number))
+    if is_renamed:
+        # What was said was indexed as what cannot be read: it is sealed with the id.
+        book.rebuild_index()
     if damage.turn is not None:
         return f"Set the damaged {damage.where} aside."
     if damage.gaps:
@@ -142,14 +148,14 @@ def _still(book: ChatBook, damage: ChatDamage) -> ChatDamage | None:
     places = book.driver.fetch(book.sql["places_between"], low=low, high=high, limit=1)
     if not places or not damage.chat:
         return damage if places else None
-    for row in book.driver.fetch(book.sql["turns_between"], low=low, high=high, limit=1):
+    for row in book.driver.fetch_as_is(book.sql["turns_between"], low=low, high=high, limit=1):
         return None if _is_readable(damage.chat, damage.number, row) else damage
     return damage if stands_for(*places[0][1:])[0] is None else None
 
 
 def _row_now(book: ChatBook, number: int) -> list[Row]:
     """The row of a chat, by its number: of its other columns none may be what it was."""
-    rows = book.driver.fetch(book.sql["all_chats"], after=number - 1, limit=1)
+    rows = book.driver.fetch_as_is(book.sql["all_chats"], after=number - 1, limit=1)
     return [row for row in rows if row[0] == number]
 
 
@@ -163,6 +169,7 @@ def _damage_in(book: ChatBook, row: Row) -> Iterator[ChatDamage]:
     try:
         chat_from(row)
     except errors.ChatDamaged:
+        id = _own_id(book, number, id, row[7])
         yield ChatDamage(number=number, chat=id)
     with suppress(errors.ChatNotFound):
         yield from _damaged_words(book, number, id, turns)
@@ -183,7 +190,7 @@ def adopt(book: ChatBook, saved: Saved, number: int, now: datetime, owners: Iter
     """
     chat = saved.chat or _unknown(saved, now)
     with book.changing():
-        if book.driver.fetch(book.sql["get_chat"], id=chat.id):
+        if book.driver.fetch_as_is(book.sql["get_chat"], id=chat.id):
             return False
         book.driver.execute(
             book.sql["insert_chat"], opened_at=stamp(chat.opened_at), **chat_columns(_unrivalled(book, chat))
@@ -279,22 +286,39 @@ def _counted(count: int) -> str:
     return "1 of its positions" if count == 1 else f"{count} of its positions"
 
 
-def _write_anew(book: ChatBook, number: int, now: datetime) -> None:
-    """Write down what is known of a chat without its record: nobody's, and closed."""
-    ((id, key, platform, opened_at, touched_at, closed_at),) = book.driver.fetch(
+def _write_anew(book: ChatBook, number: int, now: datetime) -> bool:
+    """Write down what is known of a chat without its record: nobody's, and closed; return whether its id was another."""
+    ((before, key, platform, opened_at, touched_at, closed_at, body),) = book.driver.fetch_as_is(
         book.sql["chat_columns"], number=number
     )
+    id = _own_id(book, number, before, body)
     times = (_moment(opened_at, now), _moment(touched_at, now), _moment(closed_at, now))
     columns = chat_columns(_nobodys(id, key, platform, *times))
     del columns["id"]
     book.driver.execute(book.sql["put_chat"], number=number, **columns)
+    book.driver.execute(book.sql["name_chat"], number=number, id=id)
+    return id != before or isinstance(before, Spoilt)
+
+
+def _own_id(book: ChatBook, number: int, id: str, body: bytes) -> str:
+    """The id of a chat whose record does not agree with it: the record's, which has a checksum, unless it is another's.
+
+    Everything that was said is sealed with the id: under a wrong one nothing of it could be read.
+    """
+    with suppress(*UNREADABLE):
+        own = decoded_as(Chat, unpacked(body)).id
+        rows = book.driver.fetch_as_is(book.sql["get_chat"], id=own) if is_storable(own) else [()]
+        if not rows or rows[0][:1] == (number,):
+            return own
+    return str(id)
 
 
 def _nobodys(id: str, key: str, platform: str, opened_at: datetime, touched_at: datetime, closed_at: datetime) -> Chat:
+    # Out of a damaged file they may be no UTF-8.
     return Chat(
-        id=id,
-        key=key,
-        source=Source(platform=platform, chat_id=""),
+        id=str(id),
+        key=str(key),
+        source=Source(platform=str(platform), chat_id=""),
         opened_at=opened_at,
         touched_at=touched_at,
         closed_at=closed_at,

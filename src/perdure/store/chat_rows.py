@@ -182,7 +182,7 @@ def damaged_chat(id: str) -> errors.ChatDamaged:
     return errors.ChatDamaged(
         f"Chat {id} cannot be read back as it was written; the others are not affected. "
         "`perdure check --repair` sets aside what is damaged, `perdure chats export` writes what is left.",
-        chat=id,
+        chat=str(id),
     )
 
 

@@ -35,7 +35,7 @@ class ChatBook(Search):
         self._is_read_only = read_only
 
     def open_chat(self, key: str) -> Chat | None:
-        rows = self.driver.fetch(self.sql["open_chat"], key=key)
+        rows = self.driver.fetch_as_is(self.sql["open_chat"], key=key)
         return chat_from(rows[0]) if rows else None
 
     def get_chat(self, id: str) -> Chat:
@@ -43,12 +43,12 @@ class ChatBook(Search):
 
     def chats_beginning(self, prefix: str, *, limit: int = 2) -> tuple[Chat, ...]:
         # Ids are ASCII: nothing that begins with the prefix comes behind this.
-        rows = self.driver.fetch(self.sql["chats_from"], low=prefix, high=prefix + "\x7f", limit=limit)
+        rows = self.driver.fetch_as_is(self.sql["chats_from"], low=prefix, high=prefix + "\x7f", limit=limit)
         return tuple(map(chat_from, rows))
 
     def last_closed(self, key: str) -> Chat | None:
         at, number = _NEVER, SPAN
-        while rows := self.driver.fetch(self.sql["last_closed"], key=key, at=at, number=number):
+        while rows := self.driver.fetch_as_is(self.sql["last_closed"], key=key, at=at, number=number):
             number, at = rows[0][0], rows[0][5]
             # The clock may have been ahead when it was closed, and been put right before the one after it was.
             if not self.driver.fetch(self.sql["closed_since"], key=key, at=at, number=number):
@@ -56,7 +56,7 @@ class ChatBook(Search):
         return None
 
     def continuation_of(self, id: str) -> Chat | None:
-        rows = self.driver.fetch(self.sql["continuation_of"], id=id)
+        rows = self.driver.fetch_as_is(self.sql["continuation_of"], id=id)
         return chat_from(rows[-1]) if rows else None
 
     def list_chats(
@@ -75,7 +75,7 @@ class ChatBook(Search):
             parameters = {}
         else:
             parameters["owner"] = owner
-        rows = self.driver.fetch(
+        rows = self.driver.fetch_as_is(
             sql,
             key=key,
             is_open=None if is_open is None else int(is_open),
@@ -86,17 +86,17 @@ class ChatBook(Search):
         return tuple(_readable(rows))
 
     def chats_owed(self) -> tuple[Chat, ...]:
-        return tuple(_readable(self.driver.fetch(self.sql["list_chats_owed"])))
+        return tuple(_readable(self.driver.fetch_as_is(self.sql["list_chats_owed"])))
 
     def chats_titled(self, owner: str | None, title: str) -> tuple[Chat, ...]:
         # "$" comes right behind "#".
         span = {"title": title, "low": f"{title} #", "high": f"{title} $"}
         if owner is None:
-            return tuple(_readable(self.driver.fetch(self.sql["all_chats_titled"], **span)))
-        return tuple(_readable(self.driver.fetch(self.sql["chats_titled"], owner=owner, **span)))
+            return tuple(_readable(self.driver.fetch_as_is(self.sql["all_chats_titled"], **span)))
+        return tuple(_readable(self.driver.fetch_as_is(self.sql["chats_titled"], owner=owner, **span)))
 
     def taken_titles(self, owner: str, title: str) -> tuple[str, ...]:
-        rows = self.driver.fetch(
+        rows = self.driver.fetch_as_is(
             self.sql["taken_titles"], owner=owner, title=title, low=f"{title} #", high=f"{title} $"
         )
         return tuple(title for (title,) in rows)
@@ -144,7 +144,7 @@ class ChatBook(Search):
         change: Callable[[Chat], Chat] | None = None,
     ) -> Arrived:
         with self.changing():
-            rows = self.driver.fetch(self.sql["get_chat"], id=chat.id)
+            rows = self.driver.fetch_as_is(self.sql["get_chat"], id=chat.id)
             arrived = self._catch_up(rows[0], chat, turns, change) if rows else self._settle(chat, turns, next)
         if arrived.added:
             self.wake_indexer()
@@ -293,7 +293,7 @@ class ChatBook(Search):
         """Yield the rows of all chats, oldest first."""
         after = 0
         while True:
-            rows = self.driver.fetch(self.sql["all_chats"], after=after, limit=_PAGE)
+            rows = self.driver.fetch_as_is(self.sql["all_chats"], after=after, limit=_PAGE)
             yield from rows
             if len(rows) < _PAGE:
                 return
@@ -317,7 +317,7 @@ class ChatBook(Search):
         self.tell(list(chat_events.changed(chat, closed, at, successor=successor)))
 
     def _insert(self, chat: Chat) -> None:
-        if self.driver.fetch(self.sql["get_chat"], id=chat.id):
+        if self.driver.fetch_as_is(self.sql["get_chat"], id=chat.id):
             raise errors.Conflict(f"There is a chat {chat.id} already.", chat=chat.id)
         self.refuse_title_of_another(chat)
         self.driver.execute(self.sql["insert_chat"], opened_at=stamp(chat.opened_at), **chat_columns(chat))
@@ -333,19 +333,19 @@ class ChatBook(Search):
         if chat.title is None:
             return given_up
         owner = owner_of(chat.source, shared=chat.shared)
-        for row in self.driver.fetch(self.sql["holder_of_title"], owner=owner, title=chat.title):
+        for row in self.driver.fetch_as_is(self.sql["holder_of_title"], owner=owner, title=chat.title):
             # One that cannot be read cannot be put down without its title, either.
             gives_up = list(_readable([row])) if row[1] in over else []
             if gives_up:
                 given_up += gives_up
                 self._put(row[0], replace(gives_up[0], title=None))
             elif row[1] != chat.id:
-                raise errors.TitleTaken(f'Chat {row[1]} has the title "{chat.title}" already.', chat=row[1])
+                raise errors.TitleTaken(f'Chat {row[1]} has the title "{chat.title}" already.', chat=str(row[1]))
         return given_up
 
     def _row(self, id: str) -> Row:
         _refuse_unstorable(id)
-        for row in self.driver.fetch(self.sql["get_chat"], id=id):
+        for row in self.driver.fetch_as_is(self.sql["get_chat"], id=id):
             return row
         raise not_there(id)
 

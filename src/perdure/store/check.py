@@ -10,6 +10,7 @@ from perdure import errors
 from perdure.model.run import run_id
 from perdure.model.snapshot import Problem
 from perdure.store import scrollback_file
+from perdure.store.driver import Spoilt
 from perdure.store.manifest import Manifest, read_manifests
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def damaged_scrollbacks(store: Store) -> Iterator[str]:
     """Yield the digest of every text that cannot be read back."""
     for digest in store.records.digests():
         try:
+            if isinstance(digest, Spoilt):
+                raise ValueError("no digest")
             store.records.scrollback(digest)
         except (ValueError, TypeError, errors.StoreDamaged):
             yield digest

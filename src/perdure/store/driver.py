@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from perdure.model import text
+
 if TYPE_CHECKING:
     from perdure.store.door import Door
 
@@ -14,6 +16,21 @@ if TYPE_CHECKING:
 Value = str | int | bytes | None
 #: What a query gives back, in the order it asked.
 Row = tuple[Any, ...]
+
+
+class Spoilt(str):
+    """Text that was read out of a database and is no UTF-8, as `model.text` writes such bytes.
+
+    As a parameter it is the same bytes again, so that the row it came from can be found by it. Whoever writes it down
+    anywhere else takes `str()` of it.
+    """
+
+    __slots__ = ()
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes that were read."""
+        return text.encode(self)
 
 
 class Driver(Protocol):
@@ -42,6 +59,9 @@ class Driver(Protocol):
 
     def fetch(self, sql: str, **parameters: Value) -> list[Row]:
         """Run one query and return all rows."""
+
+    def fetch_as_is(self, sql: str, **parameters: Value) -> list[Row]:
+        """The same for rows that are judged one by one: text that is no UTF-8 is `Spoilt`, and no error for all of them."""
 
     def transaction(self, server: str | None = None) -> AbstractContextManager[None]:
         """Make everything inside happen or not happen.

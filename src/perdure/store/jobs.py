@@ -30,13 +30,13 @@ class JobBook:
 
     def add_job(self, job: Job, *, limit: int | None = None, of_owner: int | None = None) -> None:
         with self._changing():
-            if self._driver.fetch(self._sql["get_job"], id=job.id):
+            if self._driver.fetch_as_is(self._sql["get_job"], id=job.id):
                 raise errors.Conflict(f"There is a job {job.id} already.", job=job.id)
             self._refuse_too_many(job, limit, of_owner)
             self._insert(job)
 
     def get_job(self, id: str) -> Job:
-        for row in self._driver.fetch(self._sql["get_job"], id=id):
+        for row in self._driver.fetch_as_is(self._sql["get_job"], id=id):
             job = job_from(row)
             if job is None:
                 raise errors.JobNotFound(f"Job {id} cannot be read back; the others are not affected.", job=id)
@@ -45,14 +45,14 @@ class JobBook:
 
     def jobs_beginning(self, prefix: str, *, limit: int = 2) -> tuple[Job, ...]:
         # Ids are ASCII: nothing that begins with the prefix comes behind this.
-        rows = self._driver.fetch(self._sql["jobs_from"], low=prefix, high=prefix + "\x7f", limit=limit)
+        rows = self._driver.fetch_as_is(self._sql["jobs_from"], low=prefix, high=prefix + "\x7f", limit=limit)
         return tuple(_readable(rows))
 
     def list_jobs(
         self, *, owner: str | None = None, place: str | None = None, is_running: bool | None = None
     ) -> tuple[Job, ...]:
         running = None if is_running is None else int(is_running)
-        rows = self._driver.fetch(self._sql["list_jobs"], owner=owner, place=place, is_running=running)
+        rows = self._driver.fetch_as_is(self._sql["list_jobs"], owner=owner, place=place, is_running=running)
         return tuple(_readable(rows))
 
     def change_job(self, id: str, change: Callable[[Job], Job]) -> Job:
@@ -77,7 +77,7 @@ class JobBook:
         after = 0
         while len(found) < limit:
             sql, most = self._sql["read_job_notices"], limit - len(found)
-            rows = self._driver.fetch(sql, owner=owner, after=after, limit=most)
+            rows = self._driver.fetch_as_is(sql, owner=owner, after=after, limit=most)
             found += [event for event in map(event_from, rows) if event is not None]
             if len(rows) < most:
                 break
@@ -103,7 +103,7 @@ class JobBook:
 
     def damaged(self) -> Iterator[str]:
         """Yield the id of every job that cannot be read back."""
-        for row in self._driver.fetch(self._sql["list_jobs"], owner=None, place=None, is_running=None):
+        for row in self._driver.fetch_as_is(self._sql["list_jobs"], owner=None, place=None, is_running=None):
             if job_from(row) is None:
                 yield row[0]
 
@@ -122,7 +122,7 @@ class JobBook:
         kept = 0
         with self._changing():
             for job in jobs:
-                if not self._driver.fetch(self._sql["get_job"], id=job.id):
+                if not self._driver.fetch_as_is(self._sql["get_job"], id=job.id):
                     self._insert(job)
                     kept += 1
             for seq, owner in notices.items():
@@ -169,11 +169,11 @@ class JobBook:
 
     def _to_forget(self, place: str, ended_before: datetime, keep: int) -> tuple[str, ...]:
         before = stamp(ended_before)
-        rows = self._driver.fetch(self._sql["jobs_to_forget"], place=place, before=before, keep=max(0, keep))
+        rows = self._driver.fetch_as_is(self._sql["jobs_to_forget"], place=place, before=before, keep=max(0, keep))
         return tuple(id for (id,) in rows)
 
     def _count(self, query: str, **parameters: str) -> int:
-        return int(self._driver.fetch(self._sql[query], **parameters)[0][0])
+        return int(self._driver.fetch_as_is(self._sql[query], **parameters)[0][0])
 
     def _tell(self, job: Job, *events: Event) -> None:
         if not events:

@@ -59,11 +59,11 @@ class Journal:
             self.driver.execute(self._sql["end_restore"], id=id, at=stamp(now))
 
     def open_restore(self, server: Server) -> Restore | None:
-        rows = self.driver.fetch(self._sql["open_restore"], server=server.key)
+        rows = self.driver.fetch_as_is(self._sql["open_restore"], server=server.key)
         return self._read(rows[0]) if rows else None
 
     def list_restores(self, *, limit: int | None = None) -> tuple[Restore, ...]:
-        rows = self.driver.fetch(self._sql["list_restores"], limit=NO_LIMIT if limit is None else limit)
+        rows = self.driver.fetch_as_is(self._sql["list_restores"], limit=NO_LIMIT if limit is None else limit)
         return tuple(restore for restore in map(self._read, rows) if restore is not None)
 
     def in_use(self) -> set[str]:
@@ -76,8 +76,8 @@ class Journal:
 
     def damage(self) -> Iterator[Damage]:
         """Read the journal back and yield what cannot be read."""
-        for (id,) in self.driver.fetch(self._sql["restore_ids"]):
-            for row in self.driver.fetch(self._sql["get_restore"], id=id):
+        for (id,) in self.driver.fetch_as_is(self._sql["restore_ids"]):
+            for row in self.driver.fetch_as_is(self._sql["get_restore"], id=id):
                 if _restore_from(row) is None:
                     yield Damage(restore=id)
                 else:
@@ -118,7 +118,9 @@ class Journal:
 
     def _outcomes(self, id: str) -> dict[str, Outcome | None]:
         """What came of a restore by pane; None for what cannot be read."""
-        return {pane: _outcome_from(body) for pane, body in self.driver.fetch(self._sql["outcomes_of"], restore=id)}
+        return {
+            pane: _outcome_from(body) for pane, body in self.driver.fetch_as_is(self._sql["outcomes_of"], restore=id)
+        }
 
 
 def _restore_from(row: Row) -> Restore | None:

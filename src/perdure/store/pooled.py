@@ -96,6 +96,11 @@ class Pooled:
         with self._borrowed() as driver:
             return driver.fetch(sql, **parameters)
 
+    def fetch_as_is(self, sql: str, **parameters: Value) -> list[Row]:
+        """The same where text that is no UTF-8 is no error."""
+        with self._borrowed() as driver:
+            return driver.fetch_as_is(sql, **parameters)
+
     def transaction(self, server: str | None = None) -> _Transaction:
         """Make everything this thread does inside happen or not happen."""
         return _Transaction(self, server)

@@ -74,6 +74,10 @@ class Postgres:
         with self._translated():
             return self._connection.execute(for_psycopg(sql).encode(), parameters).fetchall()
 
+    def fetch_as_is(self, sql: str, **parameters: Value) -> list[Row]:
+        """The same: the server takes no text that is no UTF-8."""
+        return self.fetch(sql, **parameters)
+
     @contextmanager
     def transaction(self, server: str | None = None) -> Iterator[None]:
         """Make everything inside happen or not happen, one at a time per server; without a server, alone."""

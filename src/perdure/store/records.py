@@ -70,7 +70,7 @@ class Records:
 
     def row(self, id: str) -> Row | None:
         """Return everything of one snapshot, unread."""
-        rows = self.driver.fetch(self._sql["get_snapshot"], id=id)
+        rows = self.driver.fetch_as_is(self._sql["get_snapshot"], id=id)
         return rows[0] if rows else None
 
     def snapshot(self, id: str) -> Snapshot | None:
@@ -80,7 +80,7 @@ class Records:
 
     def whereabouts(self, id: str) -> Whereabouts | None:
         """Return who was where in a snapshot, by its whole id. Raises `SnapshotDamaged`."""
-        rows = self.driver.fetch(self._sql["get_whereabouts"], id=id)
+        rows = self.driver.fetch_as_is(self._sql["get_whereabouts"], id=id)
         return whereabouts_from(rows[0]) if rows else None
 
     def ids_beginning(self, prefix: str) -> list[str]:
@@ -89,12 +89,12 @@ class Records:
 
     def ids(self) -> list[str]:
         """Return every id, oldest first."""
-        return [row[0] for row in self.driver.fetch(self._sql["all_ids"])]
+        return [row[0] for row in self.driver.fetch_as_is(self._sql["all_ids"])]
 
     def ids_of(self, server_key: str, origin: str) -> Iterator[str]:
         """Yield the ids of a server's snapshots, latest first. Whoever needs only the first pays only for it."""
         for limit in (1, NO_LIMIT):
-            rows = self.driver.fetch(self._sql["captured_ids"], server=server_key, origin=origin, limit=limit)
+            rows = self.driver.fetch_as_is(self._sql["captured_ids"], server=server_key, origin=origin, limit=limit)
             yield from (row[0] for row in rows[0 if limit == 1 else 1 :])
 
     def servers(self, origin: str) -> list[str]:
@@ -108,7 +108,7 @@ class Records:
     def summaries(self, server: Server | None, before: str | None, limit: int) -> list[Row]:
         """Return rows of the history, latest first."""
         key = None if server is None else server.key
-        return self.driver.fetch(self._sql["list_snapshots"], server=key, before=before, limit=limit)
+        return self.driver.fetch_as_is(self._sql["list_snapshots"], server=key, before=before, limit=limit)
 
     def delete(self, id: str) -> int:
         """Forget a snapshot; return how many there were."""
@@ -121,7 +121,7 @@ class Records:
 
     def fact(self, name: str) -> str | None:
         """Return a remembered value."""
-        rows = self.driver.fetch(self._sql["get_fact"], name=name)
+        rows = self.driver.fetch_as_is(self._sql["get_fact"], name=name)
         return rows[0][0] if rows else None
 
     def remember(self, name: str, value: str) -> None:
@@ -156,11 +156,11 @@ class Records:
 
     def digests(self) -> list[str]:
         """Return the digest of every text that is kept."""
-        return [row[0] for row in self.driver.fetch(self._sql["all_scrollbacks"])]
+        return [row[0] for row in self.driver.fetch_as_is(self._sql["all_scrollbacks"])]
 
     def missing(self) -> list[str]:
         """Return the digests that are referred to and not kept."""
-        return [row[0] for row in self.driver.fetch(self._sql["missing_scrollbacks"])]
+        return [row[0] for row in self.driver.fetch_as_is(self._sql["missing_scrollbacks"])]
 
     def give_up_scrollback(self, digest: str) -> None:
         """Let no snapshot refer to a text any more."""

@@ -16,7 +16,7 @@ from perdure.model.digest import digest_of
 from perdure.model.server import Server, ServerProcess
 from perdure.model.snapshot import Capture, Snapshot, SnapshotSummary, Whereabouts
 from perdure.model.topology import Details, Topology
-from perdure.store.driver import Row
+from perdure.store.driver import Row, Spoilt
 
 _Kind = TypeVar("_Kind", bound=Struct)
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -136,7 +136,10 @@ def stamp(moment: datetime) -> str:
 
 
 def moment_of(text: str) -> datetime:
-    """Return the time of a stamp."""
+    """Return the time of a stamp. Raises ValueError when it is none."""
+    if not text.isascii():
+        # Python would take anything for what stands between the date and the time.
+        raise ValueError("a stamp that is no ASCII")
     return datetime.fromisoformat(text)
 
 
@@ -144,6 +147,8 @@ def summary_from(row: Row) -> SnapshotSummary:
     """Return a line of the history. Raises `SnapshotDamaged`."""
     id, host, owner, uid, socket, origin, taken_at, last_seen_at, sessions, windows, panes, agents = row
     try:
+        if Spoilt in map(type, row):
+            raise ValueError("text that is no UTF-8")
         return SnapshotSummary(
             id=id,
             server=Server(host=host, user=owner, uid=uid, socket=socket),
@@ -231,4 +236,4 @@ def whereabouts_from(row: Row) -> Whereabouts:
 
 def damaged(id: str) -> errors.SnapshotDamaged:
     """Return the sentence for a snapshot that cannot be read."""
-    return errors.SnapshotDamaged(f"Snapshot {id} cannot be read back; the others are not affected.", snapshot=id)
+    return errors.SnapshotDamaged(f"Snapshot {id} cannot be read back; the others are not affected.", snapshot=str(id))

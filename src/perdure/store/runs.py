@@ -53,15 +53,15 @@ class Runs:
         self, *, host: str | None = None, over: bool | None = None, ended_after: datetime | None = None
     ) -> tuple[Run, ...]:
         if ended_after is None:
-            rows = self.driver.fetch(self._sql[_LISTINGS[over]], host=host)
+            rows = self.driver.fetch_as_is(self._sql[_LISTINGS[over]], host=host)
         else:
-            rows = self.driver.fetch(self._sql["list_runs_that_ended_after"], host=host, after=stamp(ended_after))
+            rows = self.driver.fetch_as_is(self._sql["list_runs_that_ended_after"], host=host, after=stamp(ended_after))
         found = map(run_from, rows)
         return tuple(run for run in found if run is not None)
 
     def get_run(self, id: str) -> Run:
         number = number_of(id)
-        for row in self.driver.fetch(self._sql["get_run"], number=number) if number is not None else ():
+        for row in self.driver.fetch_as_is(self._sql["get_run"], number=number) if number is not None else ():
             run = run_from(row)
             if run is None:
                 raise errors.NotFound(f"Run {id} cannot be read back; the others are not affected.", run=id)
@@ -119,7 +119,7 @@ class Runs:
 
     def damaged_runs(self) -> Iterator[int]:
         """Yield the number of every run that cannot be read back."""
-        for row in self.driver.fetch(self._sql["list_runs"], host=None):
+        for row in self.driver.fetch_as_is(self._sql["list_runs"], host=None):
             if run_from(row) is None:
                 yield row[0]
 
@@ -146,7 +146,7 @@ class Runs:
     def _pages(self, sql: str, after: int, size: int, **parameters: Value) -> Iterator[Row]:
         """Yield every row behind a number, as many at once as are wanted."""
         while size > 0:
-            rows = self.driver.fetch(sql, after=min(after, _LAST), limit=size, **parameters)
+            rows = self.driver.fetch_as_is(sql, after=min(after, _LAST), limit=size, **parameters)
             yield from rows
             if len(rows) < size:
                 return

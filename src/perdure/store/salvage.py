@@ -24,6 +24,7 @@ from perdure.store.numbers import EVENTS, RUNS, is_number
 from perdure.store.queries import queries
 from perdure.store.rows import snapshot_from, unpacked
 from perdure.store.runs import event_from, run_from
+from perdure.store.sqlite import text_of
 
 #: Each way through a table ends where it meets a page it cannot read; together they get around it.
 _WAYS = {
@@ -271,6 +272,7 @@ class Wreck:
                 suppress(sqlite3.Error),
                 closing(sqlite3.connect(file_uri(self._path, options), uri=True)) as connection,
             ):
+                connection.text_factory = text_of
                 # Also where some of what names the tables cannot be read: then the others are there all the same.
                 connection.execute("PRAGMA writable_schema = ON")
                 yield connection

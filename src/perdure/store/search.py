@@ -12,8 +12,8 @@ from msgspec import Struct
 from perdure import errors
 from perdure.model.chat import Found, Turn
 from perdure.store import words
-from perdure.store.chat_rows import SPAN, damaged_chat, plain, texts_of, turn_from
-from perdure.store.driver import Driver, Row, Value, with_list
+from perdure.store.chat_rows import SPAN, plain, texts_of, turn_from
+from perdure.store.driver import Driver, Row, Spoilt, Value, with_list
 from perdure.store.pooled import Pooled
 from perdure.store.rows import UNREADABLE, stamp
 from perdure.store.sqlite import CHECKPOINT
@@ -265,15 +265,18 @@ class Search(Turns):
         return tuple(_found(*there[id], terms) for _, id in ranked if id in there)
 
     def _read(self, ids: Sequence[int]) -> dict[int, tuple[str, str | None, Turn]]:
-        """The turns of some ids, with the id and the title of their chats; those that went meanwhile are left out."""
+        """The turns of some ids, with the id and the title of their chats.
+
+        Those that went meanwhile are left out, and those that cannot be read back, as they are where they were not yet
+        indexed when they were spoilt: `check` names them, and whoever searches looks for the others.
+        """
         found: dict[int, tuple[str, str | None, Turn]] = {}
         for start in range(0, len(ids), _AT_ONCE):
             sql, parameters = with_list(self.sql["found_turns"], "ids", ids[start : start + _AT_ONCE])
-            for chat, title, number, *row in self.driver.fetch(sql, **parameters):
-                try:
-                    found[row[0]] = chat, title, turn_from(chat, number, tuple(row))
-                except UNREADABLE as error:
-                    raise damaged_chat(chat) from error
+            for chat, title, number, *row in self.driver.fetch_as_is(sql, **parameters):
+                with suppress(*UNREADABLE):
+                    turn = turn_from(chat, number, tuple(row))
+                    found[row[0]] = chat, None if isinstance(title, Spoilt) else title, turn
         return found
 
     def index_whole(self) -> None:
@@ -296,11 +299,14 @@ class Search(Turns):
             self._has_index = True
 
     def _stretches(self, limit: int) -> Iterator[_Stretch]:
-        for number, searchable, next, chat in self.driver.fetch(self.sql["chats_to_index"], limit=limit):
+        for number, searchable, next, chat in self.driver.fetch_as_is(self.sql["chats_to_index"], limit=limit):
             if limit <= 0:
                 return
+            if isinstance(chat, Spoilt):
+                # None of its turns can be read before it has its id again.
+                continue
             low, high = number * SPAN + searchable, number * SPAN + next
-            rows = self.driver.fetch(self.sql["turns_between"], low=low, high=high, limit=limit)
+            rows = self.driver.fetch_as_is(self.sql["turns_between"], low=low, high=high, limit=limit)
             until = next if len(rows) < limit else rows[-1][0] - number * SPAN + 1
             limit -= len(rows)
             yield _Stretch(number, searchable, until, [self._words_of(chat, number, row) for row in rows])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -10,9 +11,10 @@ from time import sleep
 from typing import Any, NoReturn, TypeVar, cast
 
 from perdure import errors
+from perdure.model import text
 from perdure.store import forking
 from perdure.store.door import Door, Passage, door_of
-from perdure.store.driver import Row, Value
+from perdure.store.driver import Row, Spoilt, Value
 from perdure.store.files import obstacle, private_directory, private_file
 from perdure.store.foreign import file_uri
 
@@ -132,6 +134,8 @@ class SQLite:
         """Run one statement and return how many rows it changed."""
         if not self.busy:
             return self._apart(lambda: self.execute(sql, **parameters))
+        if Spoilt in map(type, parameters.values()):
+            sql, parameters = _as_bytes(sql, parameters)
         try:
             return self._connection.execute(sql, parameters).rowcount
         except _NOT_ABOUT_THE_DATABASE:
@@ -165,12 +169,28 @@ class SQLite:
         """Run one query and return all rows."""
         if not self.busy:
             return self._apart(lambda: self.fetch(sql, **parameters))
+        if Spoilt in map(type, parameters.values()):
+            sql, parameters = _as_bytes(sql, parameters)
         try:
             return self._connection.execute(sql, parameters).fetchall()
         except _NOT_ABOUT_THE_DATABASE:
             raise
         except sqlite3.DatabaseError as error:
             raise translated(self.path, error) from error
+
+    def fetch_as_is(self, sql: str, **parameters: Value) -> list[Row]:
+        """Run one query and return all rows; text that is no UTF-8 is `Spoilt`."""
+        try:
+            return self.fetch(sql, **parameters)
+        except errors.StoreDamaged as error:
+            if not isinstance(error.__cause__, sqlite3.DatabaseError) or not _is_about_text(error.__cause__):
+                raise
+        # Only now: nearly always there is no such text, and to look at each costs several times what SQLite takes.
+        self._connection.text_factory = text_of
+        try:
+            return self.fetch(sql, **parameters)
+        finally:
+            self._connection.text_factory = str
 
     def transaction(self, server: str | None = None) -> _Transaction:
         """Make everything inside happen or not happen; SQLite has one writer at a time, whatever the server."""
@@ -348,6 +368,27 @@ def beside(path: str) -> tuple[str, str, str]:
     return path, f"{path}-wal", f"{path}-shm"
 
 
+def text_of(raw: bytes) -> str:
+    """Return text out of a database; `Spoilt` when it is no UTF-8."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return Spoilt(text.decode(raw))
+
+
+def _as_bytes(sql: str, parameters: Mapping[str, Value]) -> tuple[str, dict[str, Value]]:
+    """A statement and its parameters, of which those that are no UTF-8 are text by SQLite's word alone."""
+    spoilt = {name: value.raw for name, value in parameters.items() if isinstance(value, Spoilt)}
+    for name in spoilt:
+        sql = re.sub(rf":{name}\b", f"CAST(:{name} AS TEXT)", sql)
+    return sql, {**parameters, **spoilt}
+
+
+def _is_about_text(error: sqlite3.DatabaseError) -> bool:
+    """Whether it is Python that found text that is no UTF-8: SQLite itself does not mind."""
+    return getattr(error, "sqlite_errorcode", None) is None and "decode" in str(error)
+
+
 def lone_log(path: str) -> str | None:
     """Return the log of a database that is not there, or empty, where the log holds something; else None.
 
@@ -391,7 +432,7 @@ def translated(path: str, error: sqlite3.DatabaseError) -> errors.StoreUnusable:
     """Return our sentence for what SQLite says about the database at `path`."""
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
-    if primary in _DAMAGE or (code is None and "decode" in str(error)):
+    if primary in _DAMAGE or _is_about_text(error):
         cause = _DAMAGE[primary or sqlite3.SQLITE_CORRUPT]
         return errors.StoreDamaged(
             f"The database {path} cannot be used: {cause}; `perdure check --repair` sets it aside and rebuilds it.",

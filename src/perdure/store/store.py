@@ -30,7 +30,7 @@ from perdure.store.manifest import Manifest, Shelf, read_manifests, read_scrollb
 from perdure.store.numbers import GIVING
 from perdure.store.placing import Placed, place
 from perdure.store.records import NO_LIMIT, Records
-from perdure.store.rows import Coming, coming_from, moment_of, stamp, summary_from
+from perdure.store.rows import UNREADABLE, Coming, coming_from, moment_of, stamp, summary_from
 from perdure.store.runs import Runs
 
 if TYPE_CHECKING:
@@ -139,7 +139,10 @@ class Store(Journal, Runs, LeaseBook):
 
     def pruned_at(self) -> datetime | None:
         text = self.records.fact(_PRUNED_AT)
-        return None if text is None else moment_of(text)
+        # One that cannot be read is as good as none: the next prune writes it anew.
+        with suppress(*UNREADABLE):
+            return None if text is None else moment_of(text)
+        return None
 
     def check(self) -> tuple[Problem, ...]:
         from perdure.store.check import problems

@@ -26,7 +26,7 @@ from perdure.store.chat_rows import (
     ready,
     stands_for,
 )
-from perdure.store.driver import Driver, Row, Value, with_list
+from perdure.store.driver import Driver, Row, Spoilt, Value, with_list
 from perdure.store.numbers import GIVING
 from perdure.store.queries import queries
 from perdure.store.records import NO_LIMIT
@@ -89,7 +89,7 @@ class Turns:
     def load_turns(
         self, id: str, *, start: int = 1, limit: int | None = None, hidden: bool = False, partly: bool = False
     ) -> Transcript:
-        rows = self.driver.fetch(
+        rows = self.driver.fetch_as_is(
             self.sql["load_turns"],
             id=id,
             start=max(0, min(start, SPAN - 1)),
@@ -199,7 +199,7 @@ class Turns:
         if before is not None:
             high = min(high, low + before)
         while True:
-            rows = self.driver.fetch(self.sql["turns_between"], low=low, high=high, limit=_PAGE)
+            rows = self.driver.fetch_as_is(self.sql["turns_between"], low=low, high=high, limit=_PAGE)
             yield from rows
             if len(rows) < _PAGE:
                 return
@@ -374,9 +374,9 @@ class Turns:
     def _spots(self, ids: Sequence[str]) -> dict[str, Spot]:
         if len(ids) == 1:
             # Nearly always.
-            return {id: _spot(*row) for id, *row in self.driver.fetch(self.sql["place_to_append"], id=ids[0])}
+            return {id: _spot(*row) for id, *row in self.driver.fetch_as_is(self.sql["place_to_append"], id=ids[0])}
         sql, parameters = with_list(self.sql["places_to_append"], "ids", ids)
-        return {id: _spot(*row) for id, *row in self.driver.fetch(sql, **parameters)}
+        return {id: _spot(*row) for id, *row in self.driver.fetch_as_is(sql, **parameters)}
 
     def _settled(self, spot: Spot) -> Spot:
         """A spot that the chat says, too, inside a transaction."""
@@ -413,6 +413,9 @@ def _spot(
     first_free = 1 if last is None else last - number * SPAN + 1
     is_misplaced = not first_free <= next < SPAN
     place = first_free if is_misplaced else next
+    if isinstance(touched_at, Spoilt):
+        # Whoever writes there writes when, too.
+        touched_at = ""
     return Spot(number, place, turns, touched_at, behind, is_misplaced, closed_at is not None)
 
 

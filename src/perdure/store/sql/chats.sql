@@ -132,4 +132,8 @@ FROM chats WHERE number = :number
 
 -- name: chat_columns
 -- What stands of a chat outside its record.
-SELECT id, key, platform, opened_at, touched_at, closed_at FROM chats WHERE number = :number
+SELECT id, key, platform, opened_at, touched_at, closed_at, body FROM chats WHERE number = :number
+
+-- name: name_chat
+-- Give a chat the id that was its own.
+UPDATE chats SET id = :id WHERE number = :number
