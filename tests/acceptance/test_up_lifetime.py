@@ -193,6 +193,13 @@ def test_the_configuration_is_read_again(perdure: Perdure, tmux: TmuxServer, pri
             os.kill(watcher.pid, signal.SIGHUP)
             watcher.wait_for(lambda: watcher.log.count("stays what it was") == 2, "a word about the name")
             assert len(watcher.runs()) == 2
+
+            path = os.path.join(private_home.home, ".config", "perdure", "config.toml")
+            os.unlink(path)
+            os.mkfifo(path)
+            os.kill(watcher.pid, signal.SIGHUP)
+            watcher.wait_for(lambda: "is not a regular file" in watcher.log, "a word about the fifo")
+            assert len(watcher.runs()) == 2
     finally:
         tmux.run("-S", apart, "kill-server", check=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from typing import TypeVar
 
@@ -26,7 +27,8 @@ _OF_A_TERMINAL = frozenset({"TMUX", "TMUX_PANE", "TERM"})
 def read_config(path: str, *, home: str, required: bool = False) -> Config:
     """Return what the file sets, with `~` for `home`; the defaults when there is no file and none is `required`."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_open) as file:
+            _refuse_endless(os.fstat(file.fileno()), path)
             raw = file.read()
     except FileNotFoundError:
         if required:
@@ -36,6 +38,18 @@ def read_config(path: str, *, home: str, required: bool = False) -> Config:
     except OSError as error:
         raise ConfigError(f"The configuration {path} cannot be read: {error.strerror}.") from error
     return config_from(raw, path, home=home)
+
+
+def _open(path: str, flags: int) -> int:
+    # Whoever opens a fifo would wait for somebody to write, and the daemon with them.
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _refuse_endless(status: os.stat_result, path: str) -> None:
+    """Raise for what is no file that has an end; /dev/null, which is how one names no configuration at all, has one."""
+    if stat.S_ISREG(status.st_mode) or os.path.samestat(status, os.stat(os.devnull)):
+        return
+    raise ConfigError(f"The configuration {path} is not a regular file.")
 
 
 def config_from(raw: bytes, path: str, *, home: str) -> Config:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from perdure.errors import ConfigError
 from perdure.host.config import parse_config, read_config
+from perdure.host.unix_socket import bound
 from perdure.model.config import ApiConfig, Config, RestoreConfig
 from tests.unit.host.configs import read
 
@@ -186,6 +187,21 @@ def test_every_mistake_about_restoring_is_said_at_once() -> None:
 def test_a_file_that_cannot_be_read(private_home: object) -> None:
     with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
         read_config(os.environ["HOME"], home="/home/dev")
+
+
+@pytest.mark.parametrize("name", ["fifo", "socket", "/dev/zero"])
+def test_what_is_no_file_is_not_waited_for(private_home: object, name: str) -> None:
+    path = os.path.join(os.environ["HOME"], name)
+    if name == "fifo":
+        os.mkfifo(path)
+    elif name == "socket":
+        bound(path).close()
+    with pytest.raises(ConfigError, match=f"The configuration {path} (is not a regular file|cannot be read)"):
+        read_config(path, home="/home/dev", required=True)
+
+
+def test_nothing_may_be_named_where_nothing_is_to_hold() -> None:
+    assert read_config("/dev/null", home="/home/dev", required=True) == Config()
 
 
 @given(st.one_of(st.binary(max_size=60), st.text(max_size=60).map(str.encode)))
