@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -53,6 +53,8 @@ class ChatDamage(Struct, frozen=True, kw_only=True):
     is_miscounted: bool = False
     #: Whether it says that it goes on where it cannot.
     is_misplaced: bool = False
+    #: Whether its record is whole, and something it is looked for by is not.
+    is_misfiled: bool = False
 
     @property
     def where(self) -> str:
@@ -71,12 +73,15 @@ class ChatDamage(Struct, frozen=True, kw_only=True):
             return "It has another number of turns than it says."
         if self.is_misplaced:
             return "It does not go on where it says."
+        if self.is_misfiled:
+            return "Not everybody who may see it can find it."
         return "It cannot be read back."
 
     @property
     def kind(self) -> tuple[bool, ...]:
         """In which of the ways it is damaged that there are, whatever the extent."""
-        return self.turn is not None, bool(self.gaps), bool(self.lost), self.is_miscounted, self.is_misplaced
+        some = self.turn is not None, bool(self.gaps), bool(self.lost)
+        return *some, self.is_miscounted, self.is_misplaced, self.is_misfiled
 
     @property
     def is_repairable(self) -> bool:
@@ -86,8 +91,9 @@ class ChatDamage(Struct, frozen=True, kw_only=True):
 
 def damage_of(book: ChatBook) -> Iterator[ChatDamage]:
     """Yield everything of the chats that cannot be read back; nothing that is only being changed."""
+    misfiled = book.misfiled()
     for row in book.rows():
-        if any(_damage_in(book, row)):
+        if any(_damage_in(book, row, misfiled)):
             # It takes several questions, between which a gateway may append or forget: asked again when none does.
             with book.driver.transaction(GIVING):
                 found = _damage_now(book, row[0])
@@ -118,6 +124,8 @@ def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str | None:
             _mark_lost(book, damage.number, damage.gaps)
         elif damage.is_misplaced:
             book.driver.execute(book.sql["put_right"], number=damage.number, next=book.spot(damage.chat).next)
+        elif damage.is_misfiled:
+            _file_anew(book, damage)
         elif not damage.is_miscounted:
             book.driver.execute(book.sql["set_chat_aside"], at=stamp(now), number=damage.number)
             is_renamed = _write_anew(book, damage.number, now)
@@ -133,6 +141,8 @@ def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str | None:
         return f"Counted the turns of {damage.where} anew; all of them are there."
     if damage.is_misplaced:
         return f"Found where {damage.where} goes on: behind what is there."
+    if damage.is_misfiled:
+        return f"Filed {damage.where} anew, as its record says."
     return f"Set the damaged record of {damage.where} aside; what was said in it is kept, for whoever runs the store."
 
 
@@ -161,16 +171,20 @@ def _row_now(book: ChatBook, number: int) -> list[Row]:
 
 def _damage_now(book: ChatBook, number: int) -> list[ChatDamage]:
     """The damage in a chat as it is now, inside a transaction."""
-    return [damage for row in _row_now(book, number) for damage in _damage_in(book, row)]
+    misfiled = book.misfiled()
+    return [damage for row in _row_now(book, number) for damage in _damage_in(book, row, misfiled)]
 
 
-def _damage_in(book: ChatBook, row: Row) -> Iterator[ChatDamage]:
+def _damage_in(book: ChatBook, row: Row, misfiled: Collection[int]) -> Iterator[ChatDamage]:
     number, id, turns = row[0], row[1], row[6]
     try:
         chat_from(row)
     except errors.ChatDamaged:
         id = _own_id(book, number, id, row[7])
         yield ChatDamage(number=number, chat=id)
+    else:
+        if number in misfiled:
+            yield ChatDamage(number=number, chat=id, is_misfiled=True)
     with suppress(errors.ChatNotFound):
         yield from _damaged_words(book, number, id, turns)
 
@@ -298,6 +312,15 @@ def _write_anew(book: ChatBook, number: int, now: datetime) -> bool:
     book.driver.execute(book.sql["put_chat"], number=number, **columns)
     book.driver.execute(book.sql["name_chat"], number=number, id=id)
     return id != before or isinstance(before, Spoilt)
+
+
+def _file_anew(book: ChatBook, damage: ChatDamage) -> None:
+    """Write down once more what a chat is looked for by, all of which its record says."""
+    chat = book.get_chat(damage.chat)
+    columns = chat_columns(chat)
+    del columns["id"]
+    book.driver.execute(book.sql["put_chat"], number=damage.number, **columns)
+    book.driver.execute(book.sql["put_opened"], number=damage.number, opened_at=stamp(chat.opened_at))
 
 
 def _own_id(book: ChatBook, number: int, id: str, body: bytes) -> str:

@@ -15,7 +15,7 @@ from perdure.model.chat_owner import owner_of
 from perdure.model.text import is_storable
 from perdure.store import chat_events
 from perdure.store.chat_rows import SPAN, Ready, chat_columns, chat_from, ready
-from perdure.store.driver import Driver, Row, with_list
+from perdure.store.driver import Driver, Row, Spoilt, with_list
 from perdure.store.records import NO_LIMIT
 from perdure.store.rows import moment_of, stamp
 from perdure.store.search import Search
@@ -291,9 +291,16 @@ class ChatBook(Search):
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of all chats, oldest first."""
+        return self._pages("all_chats")
+
+    def misfiled(self) -> frozenset[int]:
+        """Return the numbers of the chats of which some text they are looked for by is no UTF-8."""
+        return frozenset(row[0] for row in self._pages("found_by") if Spoilt in map(type, row))
+
+    def _pages(self, query: str) -> Iterator[Row]:
         after = 0
         while True:
-            rows = self.driver.fetch_as_is(self.sql["all_chats"], after=after, limit=_PAGE)
+            rows = self.driver.fetch_as_is(self.sql[query], after=after, limit=_PAGE)
             yield from rows
             if len(rows) < _PAGE:
                 return

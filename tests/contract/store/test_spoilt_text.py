@@ -148,6 +148,19 @@ def test_a_spoilt_record_costs_only_its_chat(spoiling: Spoiling, column: str, pl
         assert connection.execute("SELECT count(*) FROM damaged_chats").fetchone() == (1,)
 
 
+@pytest.mark.parametrize("column", ["reach", "owner", "platform", "participant", "opened_at"])
+def test_a_chat_that_cannot_be_found_any_more_is_named_and_filed_as_its_record_says(
+    spoiling: Spoiling, column: str
+) -> None:
+    store = spoiling.open()
+    before = store.driver.fetch("SELECT * FROM chats ORDER BY number")
+    spoiling.flip("chats", column, "id = 'c2'")
+    assert [(problem.where, problem.repairable) for problem in store.check()] == [("chat c2", True)]
+    assert repair(spoiling.url, spoiling.state, at(60)) == ("Filed chat c2 anew, as its record says.",)
+    assert store.check() == ()
+    assert store.driver.fetch("SELECT * FROM chats ORDER BY number") == before
+
+
 def test_what_is_said_in_a_chat_whose_time_is_spoilt_is_kept_and_holds_up_nobody(spoiling: Spoiling) -> None:
     spoiling.flip("chats", "touched_at", "id = 'c1'")
     store = spoiling.open(threads=True)

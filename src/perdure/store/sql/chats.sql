@@ -134,6 +134,15 @@ FROM chats WHERE number = :number
 -- What stands of a chat outside its record.
 SELECT id, key, platform, opened_at, touched_at, closed_at, body FROM chats WHERE number = :number
 
+-- name: found_by
+-- By what else chats are looked for, which their records say, too: of the first behind a number.
+SELECT number, reach, owner, platform, participant, continues, opened_at FROM chats
+WHERE number > :after ORDER BY number LIMIT :limit
+
+-- name: put_opened
+-- Note when a chat was begun.
+UPDATE chats SET opened_at = :opened_at WHERE number = :number
+
 -- name: name_chat
 -- Give a chat the id that was its own.
 UPDATE chats SET id = :id WHERE number = :number
