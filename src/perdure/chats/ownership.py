@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 
 from perdure import errors
-from perdure.chats.saying import in_a_zone
+from perdure.chats.saying import a_source, in_a_zone, text_of, whole
 from perdure.model.chat import Chat, Found, Source
 from perdure.model.chat_owner import owner_of, participant_of, reach_of, reaches_of
 from perdure.ports import ChatStore
@@ -41,7 +41,7 @@ class Ownership:
 
     def selves(self, source: Source) -> tuple[Source, ...]:
         """Return everything by which whoever wrote is known, the first being what they are known as for good."""
-        return (source,)
+        return (a_source(source),)
 
     def get(self, asker: Source | Asker, id: str) -> Chat:
         """Return a chat of whoever asks, by its id."""
@@ -61,6 +61,7 @@ class Ownership:
         """Return whether a chat is theirs: proved by everything their message says, and by nothing that is missing."""
         if isinstance(asker, Asker):
             return True
+        a_source(asker)
         reach = reach_of(chat)
         # What the message says is enough, as a rule; the rest may have to be looked up.
         return reach is not None and (reach in reaches_of(asker) or reach in self._reaches(asker))
@@ -91,7 +92,7 @@ class Ownership:
     ) -> tuple[Chat, ...]:
         """Return the chats of whoever asks, the one that was used last first."""
         since = None if active_within is None else _before(self.now(), active_within)
-        limit = None if limit is None else min(limit, MANY)
+        limit = None if limit is None else min(whole(limit, "How many chats are listed"), MANY)
         if isinstance(asker, Asker):
             return self.store.list_chats(since=since, limit=limit)
         return self.store.list_chats(reaches=self._reaches(asker), owner=self._grantee(asker), since=since, limit=limit)
@@ -112,16 +113,21 @@ class Ownership:
         for name, moment in (("since", since), ("until", until)):
             if moment is not None:
                 in_a_zone(moment, name)
+        for name, wanted in (("platform", platform), ("user", user), ("role", role)):
+            if wanted is not None:
+                text_of(wanted, name)
+        # Of anybody who is neither a source nor the operator nothing is known: they are not to see everything.
+        is_operator = isinstance(asker, Asker)
         return self.store.search_turns(
-            query,
-            reaches=self._reaches(asker) if isinstance(asker, Source) else None,
-            owner=self._grantee(asker) if isinstance(asker, Source) else None,
+            text_of(query, "What is searched for"),
+            reaches=None if is_operator else self._reaches(a_source(asker)),
+            owner=None if is_operator else self._grantee(a_source(asker)),
             platform=platform,
             participant=user,
             role=role,
             since=since,
             until=until,
-            limit=min(limit, MANY),
+            limit=min(whole(limit, "How many turns are found"), MANY),
         )
 
     def owned(self, asker: Source | Asker, id: str) -> Chat:
@@ -149,6 +155,9 @@ class Ownership:
 
 def _before(now: datetime, ago: timedelta) -> datetime:
     """A time so long ago; the first or the last there is when it would be beyond."""
+    value: object = ago
+    if not isinstance(value, timedelta):
+        raise errors.UsageError(f"active_within has to be a timedelta, and not {ascii(ago)[:80]}.")
     try:
         return now - ago
     except OverflowError:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
 
 from perdure.errors import UsageError
-from perdure.model.chat import Turn
+from perdure.model.chat import Source, Turn
 
 #: How many lists and mappings may stand within each other. Whoever goes through them later, here or elsewhere, must not
 #: run out of room: Python is done after some 900.
@@ -22,6 +22,9 @@ _TEXTS = ("tool_name", "tool_call_id", "model")
 def checked(turns: Sequence[Turn]) -> Sequence[Turn]:
     """Return the turns. Raises `UsageError` for one that could not be read back as it is."""
     for turn in turns:
+        given: object = turn
+        if not isinstance(given, Turn):
+            raise UsageError(f"What was said is told as a Turn, and not as {_short(turn)}.")
         role: object = turn.role
         if not isinstance(role, str):
             raise _wrong("role", "a text", role)
@@ -41,6 +44,28 @@ def checked(turns: Sequence[Turn]) -> Sequence[Turn]:
         for name in ("content", "tool_calls", "attachments", "extra"):
             _refuse_unsayable(getattr(turn, name), name)
     return turns
+
+
+def several(turns: Sequence[Turn]) -> Sequence[Turn]:
+    """Return checked turns that are handed in together. Raises `UsageError` for what can only be gone through once."""
+    value: object = turns
+    if not isinstance(value, Sequence):
+        raise UsageError(f"What was said is told as several turns, and not as {_short(turns)}.")
+    return checked(turns)
+
+
+def a_source(value: object) -> Source:
+    """Return where a message comes from. Raises `UsageError` for anything else: nobody may be taken for somebody."""
+    if not isinstance(value, Source):
+        raise UsageError(f"Where a message comes from is told by a Source, and not by {_short(value)}.")
+    return value
+
+
+def text_of(value: object, what: str) -> str:
+    """Return a text. Raises `UsageError` for anything else."""
+    if not isinstance(value, str):
+        raise UsageError(f"{what} has to be a text, and not {_short(value)}.")
+    return value
 
 
 def in_a_zone(at: datetime, what: str) -> datetime:

@@ -17,7 +17,7 @@ from perdure.chats.key import is_shared
 from perdure.chats.naming import meant, new_id, tip_of, with_free_title
 from perdure.chats.ownership import MANY, Asker, Ownership
 from perdure.chats.reset import AHEAD, JobCheck, policy_for, stale, zone_of
-from perdure.chats.saying import MOST, checked, whole
+from perdure.chats.saying import MOST, a_source, checked, several, text_of, whole
 from perdure.chats.selves import canonical, is_anothers, is_told, key_within, last_known, selves_of
 from perdure.chats.source import admit_platforms, known_platform
 from perdure.chats.whatsapp import NO_ALIASES, Aliases
@@ -59,11 +59,12 @@ class Chats(Ownership):
 
     def key(self, source: Source) -> str:
         """Return the key of the conversation a message belongs to; raises `UsageError` when that cannot be told."""
-        return key_within(self.store, source, self.config.chats.keys, self._aliases)
+        return key_within(self.store, a_source(source), self.config.chats.keys, self._aliases)
 
     def selves(self, source: Source) -> tuple[Source, ...]:
         """Return everything by which whoever wrote is known, the first being what they are known as for good."""
         there = None
+        a_source(source)
         with suppress(errors.UsageError):
             # Whoever cannot be told a conversation has no scope of one either.
             there = last_known(self.store, self.key(source))
@@ -79,7 +80,7 @@ class Chats(Ownership):
         However many ask at once, in however many processes, a conversation has one open chat, and all get that one.
         A chat that was once closed for being stale stays closed. Raises `UsageError` for a platform nobody knows.
         """
-        known_platform(source.platform)
+        known_platform(a_source(source).platform)
         while True:
             now = self.now()
             key, current = self._place(source)
@@ -218,7 +219,11 @@ class Chats(Ownership):
         `asker` is who wants it when that is not whose message it is; `key` is that of the conversation when it is known
         by another than its messages have by now.
         """
-        parent = self.get(asker or source, id)
+        parent = self.get(a_source(source) if asker is None else asker, id)
+        if before is not None:
+            before = max(1, whole(before, "A position"))
+        if key is not None:
+            text_of(key, "The key of a conversation")
 
         def begin(title: str | None) -> Chat | None:
             # Found anew each time: what was begun there meanwhile may be another's.
@@ -242,7 +247,7 @@ class Chats(Ownership):
 
         Raises `Conflict` when it is not the open chat of its conversation any more, or goes on elsewhere than expected.
         """
-        checked(turns)
+        several(turns)
 
         def begin(title: str | None) -> Chat | None:
             now = self.now()
@@ -278,7 +283,7 @@ class Chats(Ownership):
         asked: a chat of which something is lost takes what is said, too. Any id is taken, whoever's it is: one that
         somebody typed goes through `get`, `find` or `resume` first.
         """
-        return self.store.append_turns(id, checked(turns), self.now(), expect=expect)
+        return self.store.append_turns(text_of(id, "The id of a chat"), checked(turns), self.now(), expect=expect)
 
     def load(self, id: str, *, start: int = 1, limit: int | None = None, partly: bool = False) -> Transcript:
         """Return what was said in a chat, whoever's it is, in order. What cannot be read is an error, never less.
@@ -314,6 +319,7 @@ class Chats(Ownership):
         Raises `UsageError` for a position that is neither in the chat nor right behind it, and `Conflict` for a chat
         that is closed by now.
         """
+        start = whole(start, "A position")
         return self.store.rewrite_turns(id, start, checked(turns), self.now(), expect=expect)
 
     def undo(self, id: str, count: int = 1) -> Turn:
@@ -321,7 +327,7 @@ class Chats(Ownership):
 
         Raises `Conflict` for a chat that is closed by now.
         """
-        return self.store.undo_turns(id, count, self.now())
+        return self.store.undo_turns(id, whole(count, "How many turns are taken back"), self.now())
 
     def add_tokens(self, id: str, model: str, *, input: int = 0, output: int = 0) -> Chat:
         """Count tokens of a model, in total and by model. They only ever grow; anything but whole numbers is a `UsageError`."""
@@ -344,7 +350,7 @@ class Chats(Ownership):
         A chat that this one continues is the same conversation, and gives it up.
         """
         self.owned(asker, id)
-        title = titles.clean_title(text)
+        title = titles.clean_title(text_of(text, "A title"))
         return self.store.change_chat(
             id, lambda chat: replace(chat, title=title), over=self._continued(id), at=self.now()
         )
@@ -353,7 +359,7 @@ class Chats(Ownership):
         """Give a chat a title when it has none, numbered when another one has it."""
         chat = self.store.get_chat(id)
         # Nobody chose it: what is too long of it is left out.
-        cut = text[: titles.TITLE_CHARACTERS * 4]
+        cut = text_of(text, "A title")[: titles.TITLE_CHARACTERS * 4]
         wanted = titles.clean_title(" ".join(cut.split())[: titles.TITLE_CHARACTERS])
         if wanted is None or chat.title is not None:
             return chat
@@ -378,7 +384,8 @@ class Chats(Ownership):
 
     def find(self, source: Source, text: str) -> Chat:
         """Return the chat that is meant, without going on with it."""
-        return tip_of(self.store, meant(self, source, text), lambda chat: self.may(source, chat))
+        text = text_of(text, "What a chat is looked for by")
+        return tip_of(self.store, meant(self, a_source(source), text), lambda chat: self.may(source, chat))
 
     def _continued(self, id: str) -> tuple[str, ...]:
         """The chats a chat continues, as far as that is known."""

@@ -44,8 +44,12 @@ def visible(text: str) -> str:
 
 
 def is_storable(text: str) -> bool:
-    """Whether every database takes a text as it is: one with half a character or a NUL in it is kept nowhere."""
-    return (text.isascii() or not re.search("[\ud800-\udfff]", text)) and "\0" not in text
+    """Whether every database takes a text as it is: one with half a character or a NUL in it is kept nowhere.
+
+    What is no text at all is none either: ids come from gateways, which may hand in anything.
+    """
+    value: object = text
+    return isinstance(value, str) and (value.isascii() or not re.search("[\ud800-\udfff]", value)) and "\0" not in value
 
 
 def as_text(value: object) -> object:
