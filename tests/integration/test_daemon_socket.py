@@ -62,6 +62,15 @@ def test_without_a_daemon_there_is_none(private_home: PrivateHome) -> None:
         next(stream(private_home.state, Events(follow=True)))
 
 
+def test_a_socket_that_somebody_removes_is_there_again(private_home: PrivateHome) -> None:
+    with Served(private_home.state, limits=Limits(removal=0.05)) as served:
+        os.unlink(served.path)
+        wait_for(lambda: daemon_there(served.state_dir), "the socket")
+        assert call(served.state_dir, AskStatus(), 20) == {"pid": os.getpid()}
+        assert stat.S_IMODE(os.stat(served.path).st_mode) == 0o600
+    assert not os.path.exists(served.path)
+
+
 def test_an_answer_that_does_not_come_is_not_waited_for_longer_than_asked(served: Served) -> None:
     with pytest.raises(Unanswered):
         call(served.state_dir, Reload(), 0.1)

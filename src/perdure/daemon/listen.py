@@ -12,6 +12,7 @@ import os
 import select
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from functools import partial
 
 from msgspec import Struct
@@ -19,10 +20,11 @@ from msgspec import Struct
 from perdure.daemon import protocol
 from perdure.daemon.protocol import AnyRequest, Events, Line, Page
 from perdure.errors import PerdureError, Refused, UsageError
-from perdure.host.unix_socket import listening, peer_uid
+from perdure.host.unix_socket import bound, listening, peer_uid
 from perdure.live.feed import Feed, Wants
 from perdure.live.whose import ROOT, is_event_for
 from perdure.model.event import Lagged, StoredEvent
+from perdure.model.text import encode
 
 #: Answers everything but `Events`, for the user whose process asks: they may see and touch only what is theirs (`live.whose`).
 #: Cancelled when whoever asked has gone.
@@ -43,6 +45,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     patience: float = 30.0
     #: How long, in the end, what has happened may still be read.
     drain: float = 2.0
+    #: How often it is seen whether somebody has removed the socket, while nobody comes.
+    removal: float = 2.0
 
 
 async def serve(
@@ -62,15 +66,51 @@ async def serve(
     may connect besides root; root lets everybody in.
     """
     desk = _Desk(answer, feed, read, os.geteuid() if me is None else me, limits or Limits())
-    with listening(path, "daemon") as listener:
+    with listening(path, "daemon") as listener, closing(_Door(path, listener, desk.limits.removal)) as door:
         ready()
         async with asyncio.TaskGroup() as group:
             try:
-                await desk.receive(listener, group)
+                await desk.receive(door, group)
             except asyncio.CancelledError:
-                listener.close()
+                door.close()
                 await desk.drain()
                 raise
+
+
+class _Door:
+    """Where people come in. One whose name was removed, as who clears old files away may do, is put back."""
+
+    def __init__(self, path: str, listener: socket.socket, every: float) -> None:
+        self._path = path
+        self._listener = listener
+        self._every = every
+        self._trouble = ""
+
+    async def knock(self) -> socket.socket:
+        """Return the listener once somebody wants to be let in."""
+        while not await _readable(self._listener, self._every):
+            self._put_back()
+        return self._listener
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        self._listener.close()
+
+    def _put_back(self) -> None:
+        # Without the lock beside it another daemon may have begun, and what is to come there is its socket.
+        if os.path.lexists(encode(self._path)) or not os.path.lexists(encode(f"{self._path}.lock")):
+            return
+        try:
+            fresh = bound(self._path)
+        except PerdureError as error:
+            if error.message != self._trouble:
+                _log.warning("nobody can ask any more: %s", error.message)
+            self._trouble = error.message
+            return
+        # Nobody stands before the old one: it had no name for them to find.
+        self._listener.close()
+        self._listener, self._trouble = fresh, ""
+        _log.warning("%s had been removed, and was made again", self._path)
 
 
 class _Desk:
@@ -86,10 +126,10 @@ class _Desk:
         #: Those of them that follow what happens.
         self.followers: set[asyncio.Task[None]] = set()
 
-    async def receive(self, listener: socket.socket, group: asyncio.TaskGroup) -> None:
+    async def receive(self, door: _Door, group: asyncio.TaskGroup) -> None:
         """Let everybody in who comes, for ever."""
         while True:
-            await _readable(listener)
+            listener = await door.knock()
             try:
                 # Nothing is awaited between here and the task: whoever is let in has somebody who closes the door.
                 connection, _ = listener.accept()
@@ -267,15 +307,19 @@ class _Guest:
         return bool(poll.poll(0))
 
 
-async def _readable(listener: socket.socket) -> None:
-    """Wait until somebody wants to be let in."""
+async def _readable(listener: socket.socket, timeout: float) -> bool:
+    """Return whether somebody wants to be let in, as soon as that is so, or when the time is up."""
     loop = asyncio.get_running_loop()
     somebody = asyncio.Event()
     loop.add_reader(listener, somebody.set)
     try:
-        await somebody.wait()
+        async with asyncio.timeout(timeout):
+            await somebody.wait()
+    except TimeoutError:
+        return False
     finally:
         loop.remove_reader(listener)
+    return True
 
 
 def _told(id: int, each: StoredEvent | Lagged) -> Line:
