@@ -4,6 +4,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from msgspec import structs
 
 from perdure.cli._setup import Setup
 from perdure.host.clock import now
@@ -119,6 +120,20 @@ def test_only_what_is_followed_can_be_let_go_of(crowd: TmuxServer, perdure: Perd
         assert ran.code == 3
         sentence(ran)
     assert "a:0.0" in _panes(crowd)
+
+
+def test_a_run_of_another_machine_that_shares_the_store_is_nobody_here(crowd: TmuxServer, perdure: Perdure) -> None:
+    setup = Setup()
+    run = _followed(setup, setup.store, crowd)
+    elsewhere = structs.replace(run, server=structs.replace(run.server, host="elsewhere"))
+    setup.store.record([elsewhere], [])
+    for words in (("kill",), ("kill", "--detach"), ("follow",), ("seen",)):
+        ran = perdure(*words, run.id)
+        assert ran.code == 3, ran
+        sentence(ran)
+    assert setup.store.get_run(run.id) == elsewhere
+    assert "a:0.0" in _panes(crowd)
+    setup.close()
 
 
 @pytest.mark.parametrize("by_id", [True, False])

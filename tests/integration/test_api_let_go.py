@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from msgspec import structs
+
 from perdure.daemon.protocol import Detach, Follow
 from perdure.live.meant import shown_in
 from perdure.model.run import RunState
@@ -77,6 +79,24 @@ def test_what_is_gone_cannot_be_followed_again(tmux: TmuxServer) -> None:
             assert not row["detached"]
             late = await client.post(f"/api/runs/{other.id}/follow")
             assert (late.status_code, "gone" in late.json()["message"]) == (404, True)
+
+    asyncio.run(go())
+
+
+def test_a_run_of_another_machine_that_shares_the_store_is_not_said_to_be_ended(tmux: TmuxServer) -> None:
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one")
+
+    async def go() -> None:
+        async with api_here() as api, api.client() as client:
+            run = await await_run(api.world.daemon, "work:0.0")
+            [id] = api.world.store().new_runs(1)
+            server = structs.replace(run.server, host="elsewhere")
+            api.world.store().record([structs.replace(run, id=id, server=server)], [])
+            for mode in ("kill", "detach"):
+                gone = await client.delete(f"/api/runs/{id}", params={"mode": mode, "anyway": "true"})
+                assert (gone.status_code, gone.json()["code"]) == (404, "NOT_FOUND"), gone.json()
+            assert (await client.get(f"/api/runs/{run.id}")).json()["ended_at"] is None
+            assert tmux.show("#{pane_dead}", "work") == "0"
 
     asyncio.run(go())
 

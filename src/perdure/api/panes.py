@@ -8,7 +8,7 @@ from msgspec import structs
 
 from perdure.api.caller import Caller
 from perdure.api.world import ApiWorld
-from perdure.errors import NotFound
+from perdure.errors import NotFound, RunNotFound
 from perdure.live.deliver import Recipient
 from perdure.live.ending import why_over
 from perdure.live.meant import meant_as
@@ -26,8 +26,13 @@ class Mode(StrEnum):
 
 
 async def run_with_pane(world: ApiWorld, id: str, caller: Caller) -> Run:
-    """Return a run of the caller's whose pane is there, as far as is known. Raises `NotFound`."""
+    """Return a run of the caller's whose pane is there, as far as is known. Raises `NotFound`.
+
+    Those of another machine that shares the store are not: its panes are not ours to say anything of.
+    """
     run = await world.run(id, caller)
+    if run.server.host != world.host:
+        raise RunNotFound(f"{id} is a run of {run.server.host}, not of this machine.")
     if run.is_over or run.process is None:
         raise NotFound(why_over(run))
     return run

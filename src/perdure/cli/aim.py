@@ -223,9 +223,11 @@ def _find_run(setup: Setup, target: str) -> Run | None:
     if number_of(target) is None:
         return None
     try:
-        return setup.readable.get_run(target)
+        run = setup.readable.get_run(target)
     except (NotFound, StoreUnusable):
         return None
+    # Another machine may keep its runs in the same store: what is here is none of them.
+    return run if run.server.host == setup.host else None
 
 
 def _named(target: str, there: Sequence[Looked]) -> list[AimedPart]:
