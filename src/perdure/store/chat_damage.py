@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -80,8 +80,8 @@ class ChatDamage(Struct, frozen=True, kw_only=True):
     @property
     def kind(self) -> tuple[bool, ...]:
         """In which of the ways it is damaged that there are, whatever the extent."""
-        some = self.turn is not None, bool(self.gaps), bool(self.lost)
-        return *some, self.is_miscounted, self.is_misplaced, self.is_misfiled
+        ways = self.is_miscounted, self.is_misplaced, self.is_misfiled
+        return self.turn is not None, bool(self.gaps), bool(self.lost), *ways
 
     @property
     def is_repairable(self) -> bool:
@@ -91,9 +91,8 @@ class ChatDamage(Struct, frozen=True, kw_only=True):
 
 def damage_of(book: ChatBook) -> Iterator[ChatDamage]:
     """Yield everything of the chats that cannot be read back; nothing that is only being changed."""
-    misfiled = book.misfiled()
     for row in book.rows():
-        if any(_damage_in(book, row, misfiled)):
+        if any(_damage_in(book, row)):
             # It takes several questions, between which a gateway may append or forget: asked again when none does.
             with book.driver.transaction(GIVING):
                 found = _damage_now(book, row[0])
@@ -171,11 +170,10 @@ def _row_now(book: ChatBook, number: int) -> list[Row]:
 
 def _damage_now(book: ChatBook, number: int) -> list[ChatDamage]:
     """The damage in a chat as it is now, inside a transaction."""
-    misfiled = book.misfiled()
-    return [damage for row in _row_now(book, number) for damage in _damage_in(book, row, misfiled)]
+    return [damage for row in _row_now(book, number) for damage in _damage_in(book, row)]
 
 
-def _damage_in(book: ChatBook, row: Row, misfiled: Collection[int]) -> Iterator[ChatDamage]:
+def _damage_in(book: ChatBook, row: Row) -> Iterator[ChatDamage]:
     number, id, turns = row[0], row[1], row[6]
     try:
         chat_from(row)
@@ -183,7 +181,7 @@ def _damage_in(book: ChatBook, row: Row, misfiled: Collection[int]) -> Iterator[
         id = _own_id(book, number, id, row[7])
         yield ChatDamage(number=number, chat=id)
     else:
-        if number in misfiled:
+        if book.is_misfiled(number):
             yield ChatDamage(number=number, chat=id, is_misfiled=True)
     with suppress(errors.ChatNotFound):
         yield from _damaged_words(book, number, id, turns)

@@ -291,20 +291,17 @@ class ChatBook(Search):
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of all chats, oldest first."""
-        return self._pages("all_chats")
-
-    def misfiled(self) -> frozenset[int]:
-        """Return the numbers of the chats of which some text they are looked for by is no UTF-8."""
-        return frozenset(row[0] for row in self._pages("found_by") if Spoilt in map(type, row))
-
-    def _pages(self, query: str) -> Iterator[Row]:
         after = 0
         while True:
-            rows = self.driver.fetch_as_is(self.sql[query], after=after, limit=_PAGE)
+            rows = self.driver.fetch_as_is(self.sql["all_chats"], after=after, limit=_PAGE)
             yield from rows
             if len(rows) < _PAGE:
                 return
             after = rows[-1][0]
+
+    def is_misfiled(self, number: int) -> bool:
+        """Return whether some text that a chat is looked for by is no UTF-8."""
+        return any(Spoilt in map(type, row) for row in self.driver.fetch_as_is(self.sql["found_by"], number=number))
 
     def _make_way(self, chat: Chat, instead_of: Chat | None, reason: CloseReason) -> bool:
         """Close the open chat of a key; False when it is not the one that was looked at, as it was looked at."""

@@ -135,9 +135,8 @@ FROM chats WHERE number = :number
 SELECT id, key, platform, opened_at, touched_at, closed_at, body FROM chats WHERE number = :number
 
 -- name: found_by
--- By what else chats are looked for, which their records say, too: of the first behind a number.
-SELECT number, reach, owner, platform, participant, continues, opened_at FROM chats
-WHERE number > :after ORDER BY number LIMIT :limit
+-- By what else a chat is looked for, which its record says, too.
+SELECT reach, owner, platform, participant, continues, opened_at FROM chats WHERE number = :number
 
 -- name: put_opened
 -- Note when a chat was begun.
