@@ -101,17 +101,22 @@ def test_a_damaged_database_is_said_set_aside_and_rebuilt(
     assert any(each["repairable"] for each in answer["problems"])
     assert "check --repair" in perdure("check").out
 
-    repaired = only_json(perdure.ok("check", "--repair", "--json"))
-    assert repaired["ok"]
+    ran = perdure("check", "--repair", "--json")
+    assert ran.code == 4, "what could not be read is said"
+    repaired = only_json(ran)
     assert repaired["repaired"]
     aside = [name for name in os.listdir(private_home.state) if ".damaged-" in name]
     assert aside, "the damaged file was not kept"
+    (problem,) = repaired["problems"]
+    assert os.path.basename(problem["where"]) in aside
+    assert perdure("check").code == 4
     rows = history(perdure)
     assert rows[0]["sessions"] == 3
     assert before[0]["id"] in {row["id"] for row in rows}, "what only the manifest had is there again"
     for row in rows:
         snapshot(perdure, row["id"])
     assert save(perdure)["result"] == "unchanged"
+    os.unlink(problem["where"])
     assert is_whole(perdure)
 
 

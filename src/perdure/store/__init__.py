@@ -23,6 +23,7 @@ def open_store(url: str, *, state_dir: str, read_only: bool = False, threads: bo
 
     With `threads` several threads may use it at once; what was said in chats is then indexed in the background.
     """
+    _refuse_emptied(url, state_dir)
     if read_only:
         from perdure.store.read_only import open_read_only
 
@@ -82,6 +83,14 @@ def _refuse_half_mended(url: str) -> None:
         from perdure.store.mending import refuse_half_mended
 
         refuse_half_mended(path)
+
+
+def _refuse_emptied(url: str, state_dir: str) -> None:
+    path = sqlite_path(url)
+    if path is not None:
+        from perdure.store.mending import refuse_emptied
+
+        refuse_emptied(path, state_dir)
 
 
 def sqlite_path(url: str) -> str | None:

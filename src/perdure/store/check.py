@@ -28,6 +28,7 @@ def problems(store: Store) -> Iterator[Problem]:
     except errors.StoreDamaged as error:
         yield Problem(where="database", what=error.message, repairable=True)
     yield from _manifests(store)
+    yield from _not_read_back(store)
     for path, mode in open_to_others(store):
         yield Problem(where=path, what=f"Others may use it (mode {mode:04o}).", repairable=True)
 
@@ -115,6 +116,17 @@ def _manifests(store: Store) -> Iterator[Problem]:
         path = os.path.join(directory, name)
         if name.endswith(".scrollback") and scrollback_file.unreadable(path):
             yield Problem(where=path, what="Some scrollback in it cannot be read.", repairable=True)
+
+
+def _not_read_back(store: Store) -> Iterator[Problem]:
+    """What a repair has set aside and could not all read, as long as it is there."""
+    from perdure.store.mending import read_note
+
+    for path in store.driver.files[:1]:
+        for name, what in sorted(read_note(path).short.items()):
+            aside = os.path.join(os.path.dirname(path), name)
+            if os.path.lexists(aside):
+                yield Problem(where=aside, what=f"{what} This is said as long as the file is there.", repairable=False)
 
 
 def _is_ahead(store: Store, manifest: Manifest) -> bool:

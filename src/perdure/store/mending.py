@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from time import sleep
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +19,10 @@ from msgspec import Struct
 from perdure import errors
 from perdure.model.decoding import decoder_of
 from perdure.store.files import cannot, sync_directory, write_atomically
+from perdure.store.numbers import numbers_file
+
+#: How long a database may be empty that somebody else is about to make: so often, with as many seconds in between.
+_TRIES, _PAUSE = 20, 0.05
 
 
 class Mending(Struct, frozen=True, kw_only=True):
@@ -74,5 +79,28 @@ def refuse_half_mended(path: str) -> None:
         raise errors.StoreDamaged(
             f"The database {path} cannot be used: a repair is at work, or was interrupted; "
             "`perdure check --repair` goes on with it.",
+            path=path,
+        )
+
+
+def is_emptied(path: str, state_dir: str) -> bool:
+    """Return whether the file at `path` is empty and numbers were given by a database that was there."""
+    numbers = numbers_file(state_dir)
+    for _ in range(_TRIES):
+        try:
+            if os.path.getsize(path) or not os.path.getsize(numbers):
+                return False
+        except OSError:
+            return False
+        sleep(_PAUSE)
+    return True
+
+
+def refuse_emptied(path: str, state_dir: str) -> None:
+    """Raise `StoreDamaged` for a database that has lost everything: a new one there would say that all is well."""
+    if is_emptied(path, state_dir):
+        raise errors.StoreDamaged(
+            f"The database {path} cannot be used: it is empty, and {numbers_file(state_dir)} says that it was not; "
+            "`perdure check --repair` sets it aside and rebuilds it from the manifests.",
             path=path,
         )

@@ -34,7 +34,7 @@ class Numbers:
     def __init__(self, driver: Driver, state_dir: str) -> None:
         self._driver = driver
         self._sql = queries()
-        self.path = os.path.join(state_dir, "numbers.json")
+        self.path = numbers_file(state_dir)
         self._copied: dict[str, int] | None = None
 
     def take(self, name: str, count: int) -> range:
@@ -98,6 +98,11 @@ class Numbers:
             write_atomically(self.path, msgspec.json.encode(numbers, order="sorted"))
         except OSError as error:
             raise cannot("The file", self.path, "be written", error) from error
+
+
+def numbers_file(state_dir: str) -> str:
+    """Return where the copy is."""
+    return os.path.join(state_dir, "numbers.json")
 
 
 def _read(path: str) -> dict[str, int]:

@@ -59,6 +59,10 @@ class NoDatabase(SQLite):
         self._connection = sqlite3.connect(self.path, isolation_level=None)
         self._writing = self._connection.cursor()
 
+    def serialized(self) -> bytes:
+        """Return it as a file would have it."""
+        return self._connection.serialize()
+
 
 _IMMUTABLE = "immutable=1"
 

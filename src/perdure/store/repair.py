@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -16,9 +16,9 @@ from perdure.model.snapshot import CAPTURED, Problem
 from perdure.store import check, open_store, sqlite_path, store_over
 from perdure.store.chat_damage import adopt, damage_of, keep_aside, set_aside
 from perdure.store.driver import Row
-from perdure.store.files import cannot, damaged_name, locked, private_directory, sync_directory
+from perdure.store.files import cannot, damaged_name, locked, private_directory, private_file, sync_directory
 from perdure.store.manifest import Manifest, manifest_name, read_manifests
-from perdure.store.mending import read_note, write_note
+from perdure.store.mending import Mending, is_emptied, read_note, write_note
 from perdure.store.numbers import GIVING
 from perdure.store.queries import queries
 from perdure.store.rows import coming_from, stamp
@@ -26,6 +26,18 @@ from perdure.store.store import Store
 
 if TYPE_CHECKING:
     from perdure.store.salvage import Wreck
+
+#: What the tables hold that are read back.
+_NOUNS = {
+    "snapshots": "snapshots",
+    "runs": "runs",
+    "events": "events",
+    "chats": "chats",
+    "turns": "turns of chats",
+    "jobs": "jobs",
+    "job_notices": "notices of jobs",
+    "chat_grants": "grants of chats",
+}
 
 
 def repair(url: str, state_dir: str, now: datetime) -> tuple[str, ...]:
@@ -55,14 +67,19 @@ def _rebuilt(path: str, state_dir: str, now: datetime) -> Iterator[str]:
     if is_gone_on_with:
         yield "Went on with a repair that was interrupted."
         _move(path, _beside(path, mending.left[-1]), now)
-    if _is_damaged(path, state_dir):
+    # One that is empty is new, where a repair was interrupted.
+    if (not is_gone_on_with and is_emptied(path, state_dir)) or _is_damaged(path, state_dir):
         aside = damaged_name(path, now)
         mending = replace(mending, left=(*mending.left, os.path.basename(aside)))
         # Before anything is moved: whoever comes after a kill knows what belongs together, and what is to be read.
         write_note(path, mending)
         _move(path, aside, now)
         yield f"Set the damaged database aside as {aside}."
+    # What somebody has taken away is not asked for any more.
+    short = {name: what for name, what in mending.short.items() if os.path.lexists(_beside(path, name))}
     if not mending.left:
+        if short != mending.short:
+            write_note(path, Mending(short=short))
         return
     store = store_over(SQLite(path), state_dir)
     try:
@@ -71,10 +88,12 @@ def _rebuilt(path: str, state_dir: str, now: datetime) -> Iterator[str]:
         if not is_gone_on_with:
             yield f"Loaded {_counted(len(store.records.ids()), 'snapshot')} from the manifests."
         for name in mending.left:
-            yield from _salvage(store, _beside(path, name), now)
+            lacking = yield from _salvage(store, _beside(path, name), now)
+            if lacking is not None:
+                short[name] = lacking
     finally:
         store.close()
-    write_note(path, replace(mending, left=()))
+    write_note(path, Mending(short=short))
 
 
 def _is_damaged(path: str, state_dir: str) -> bool:
@@ -131,6 +150,8 @@ def _move(path: str, aside: str, now: datetime) -> None:
                 continue
             except OSError as error:
                 raise cannot("The damaged database", old, "be set aside", error) from error
+    # Where there was nothing but a log, this stands for the database: what gets its name later is the new one.
+    private_file(aside)
     try:
         sync_directory(os.path.dirname(path))
     except OSError as error:
@@ -145,9 +166,14 @@ def _nobody_writing(path: str) -> Iterator[None]:
     """
     import sqlite3
 
+    from perdure.store.first_page import size_of
     from perdure.store.foreign import file_uri
     from perdure.store.sqlite import PATIENCE
 
+    if not size_of(path):
+        # Beside an empty file SQLite would remove the log.
+        yield
+        return
     with ExitStack() as held:
         # Where it cannot be opened, nobody else can either.
         with suppress(sqlite3.Error):
@@ -162,24 +188,40 @@ def _beside(path: str, name: str) -> str:
     return os.path.join(os.path.dirname(path), name)
 
 
-def _salvage(store: Store, aside: str, now: datetime) -> Iterator[str]:
-    from perdure.store.salvage import Wreck  # brings sqlite3
+def _salvage(store: Store, aside: str, now: datetime) -> Generator[str, None, str | None]:
+    """Bring everything over that can be read, and return what is to be said of the rest; None when there is none."""
+    from perdure.store.salvage import wreck_of  # brings sqlite3
 
-    wreck, count = Wreck(aside), 0
-    for snapshot, parent in wreck.snapshots():
-        coming = coming_from(snapshot, snapshot.origin)
-        with store.driver.transaction(snapshot.server.key):
-            texts = wreck.texts(frozenset(store.records.absent(coming.digests)))
-            count += store.records.insert(snapshot.id, parent, stamp(snapshot.taken_at), coming, texts)
-    yield f"Read {_counted(count, 'further snapshot')} back from the damaged database."
-    runs, events = _salvage_runs(store, wreck)
-    if runs or events:
-        yield f"Read {_counted(runs, 'run')} and {_counted(events, 'event')} back from the damaged database."
-    yield from _salvage_chats(store, wreck, os.path.basename(aside), now)
-    jobs = store.jobs.keep(wreck.jobs(), wreck.notices())
-    if jobs:
-        yield f"Read {_counted(jobs, 'job')} back from the damaged database."
-    yield f"Whatever else it held could not be read; it is still in {aside}."
+    with wreck_of(aside) as wreck:
+        count = 0
+        for snapshot, parent in wreck.snapshots():
+            coming = coming_from(snapshot, snapshot.origin)
+            with store.driver.transaction(snapshot.server.key):
+                texts = wreck.texts(frozenset(store.records.absent(coming.digests)))
+                count += store.records.insert(snapshot.id, parent, stamp(snapshot.taken_at), coming, texts)
+        yield f"Read {_counted(count, 'further snapshot')} back from the damaged database."
+        runs, events = _salvage_runs(store, wreck)
+        if runs or events:
+            yield f"Read {_counted(runs, 'run')} and {_counted(events, 'event')} back from the damaged database."
+        yield from _salvage_chats(store, wreck, os.path.basename(aside), now)
+        jobs = store.jobs.keep(wreck.jobs(), wreck.notices())
+        if jobs:
+            yield f"Read {_counted(jobs, 'job')} back from the damaged database."
+        lacking = _lacking(wreck)
+    yield f"{lacking or 'All snapshots, runs, events, chats and jobs in it were read.'} It is still in {aside}."
+    return lacking
+
+
+def _lacking(wreck: Wreck) -> str | None:
+    """What is to be said of a damaged database of which not everything could be read."""
+    if wreck.is_unreadable and not any(wreck.found.values()):
+        return "Nothing in the damaged database could be read."
+    if not wreck.short:
+        return None
+    nouns = [_NOUNS[table] for table in wreck.short]
+    named = " and ".join(filter(None, (", ".join(nouns[:-1]), nouns[-1])))
+    came = ", ".join(_counted(wreck.found[f"{noun}s"], noun) for noun in ("snapshot", "run", "event", "chat", "job"))
+    return f"Not all {named} in the damaged database could be read; what came back of it: {came}."
 
 
 def _salvage_runs(store: Store, wreck: Wreck) -> tuple[int, int]:

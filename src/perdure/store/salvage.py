@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import closing, suppress
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from itertools import groupby, pairwise
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -18,6 +19,7 @@ from perdure.model.run import Run
 from perdure.model.snapshot import Snapshot
 from perdure.store.chat_rows import SPAN, chat_from
 from perdure.store.driver import Row
+from perdure.store.first_page import WAYS, is_copied_readably, remove, size_of, tables_of
 from perdure.store.foreign import file_uri
 from perdure.store.jobs import job_from
 from perdure.store.numbers import EVENTS, RUNS, is_number
@@ -40,6 +42,8 @@ _WAYS = {
 _GRANTS = ("NOT INDEXED", "INDEXED BY sqlite_autoindex_chat_grants_1", "INDEXED BY chat_grants_by_owner")
 
 
+_Kind = TypeVar("_Kind")
+
 #: How many keys are asked for one by one at most, where something says that there are more.
 _MANY = 1_000_000
 #: How many turns a chat may have of which nothing is known.
@@ -58,17 +62,43 @@ class Saved(Struct, frozen=True, kw_only=True):
     turns: tuple[Row, ...]
 
 
+@contextmanager
+def wreck_of(path: str) -> Iterator[Wreck]:
+    """What is left in a damaged file: where its first page is what is damaged, in a copy that lasts as long as this."""
+    copy = f"{path}.copy"
+    try:
+        is_copied = tables_of(path) is None and is_copied_readably(path, copy)
+        yield Wreck(copy, is_copy=True) if is_copied else Wreck(path)
+    finally:
+        remove(copy)
+
+
 class Wreck:
     """A damaged file, opened read-only. Whatever cannot be read is left out."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, is_copy: bool = False) -> None:
         self._path = path
+        self._is_copy = is_copy
+        self._tables = tables_of(path)
+        #: How many rows of a table came back, of those that were asked for.
+        self.found: dict[str, int] = {}
+        self._short: set[str] = set()
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether nothing in it can be told from anything else."""
+        return self._tables is None
+
+    @property
+    def short(self) -> tuple[str, ...]:
+        """The tables of those that were read of which not everything came back, or nobody can tell."""
+        return tuple(table for table in (*_WAYS, "chat_grants") if table in self._short)
 
     def snapshots(self) -> Iterator[tuple[Snapshot, str | None]]:
         """Yield (snapshot, the id of its parent), oldest first, for every row that is whole."""
-        for _, row in self._rows("snapshots", queries()["get_snapshot"].replace("WHERE id = :id", "WHERE seq = :key")):
-            with suppress(errors.SnapshotDamaged):
-                yield snapshot_from(row), row[13]
+        sql = queries()["get_snapshot"].replace("WHERE id = :id", "WHERE seq = :key")
+        for _, found in self._read("snapshots", sql, _snapshot):
+            yield found
 
     def texts(self, digests: frozenset[str]) -> dict[str, bytes]:
         """Return those scrollback texts that are whole."""
@@ -86,28 +116,24 @@ class Wreck:
     def runs(self) -> tuple[Run, ...]:
         """Return every run that is whole, each once: as the log has it, where that can be read."""
         found: dict[int, Run] = {}
-        for number, row in self._rows("runs", queries()["get_run"].replace(":number", ":key")):
-            run = run_from(row)
-            if run is not None:
-                found.setdefault(number, run)
+        for number, run in self._read("runs", queries()["get_run"].replace(":number", ":key"), run_from):
+            found.setdefault(number, run)
         return tuple(found.values())
 
     def events(self) -> tuple[StoredEvent, ...]:
         """Return every event that is whole, each once."""
         found: dict[int, StoredEvent] = {}
-        for seq, row in self._rows("events", "SELECT seq, happened_at, kind, run, body FROM events WHERE seq = :key"):
-            event = event_from(row)
-            if event is not None:
-                found.setdefault(seq, event)
+        sql = "SELECT seq, happened_at, kind, run, body FROM events WHERE seq = :key"
+        for seq, event in self._read("events", sql, event_from):
+            found.setdefault(seq, event)
         return tuple(found.values())
 
     def chats(self) -> tuple[dict[int, Saved], list[Row]]:
         """Return by its number every chat of which at least the id is known, and the rows of turns of all others."""
         found: dict[int, tuple[Chat, int]] = {}
         sql = queries()["get_chat"].replace("body FROM", "body, next FROM").replace("id = :id", "number = :key")
-        for number, (*row, next) in self._rows("chats", sql):
-            with suppress(errors.ChatDamaged):
-                found.setdefault(number, (chat_from(tuple(row)), next if is_number(next) else 1))
+        for number, chat in self._read("chats", sql, _chat):
+            found.setdefault(number, chat)
         rows = self._turns({number: next for number, (_, next) in found.items()})
         by_chat: dict[int, list[Row]] = {}
         for key in sorted(rows):
@@ -119,6 +145,7 @@ class Wreck:
         for number, id in self._ids().items():
             if number not in chats:
                 chats[number] = Saved(id=id, chat=None, next=0, turns=tuple(by_chat.pop(number, ())))
+        self.found["chats"] = len(chats)
         return chats, [row for rest in by_chat.values() for row in rest]
 
     def grants(self) -> dict[int, frozenset[str]]:
@@ -139,6 +166,8 @@ class Wreck:
             if any(trees):
                 said = Counter(pair for pairs in trees for pair in pairs)
                 agreed = sorted(pair for pair, times in said.items() if times > 1)
+                if len(agreed) < len(said):
+                    self._short.add("chat_grants")
                 return {
                     number: frozenset(owner for _, owner in both)
                     for number, both in groupby(agreed, key=lambda pair: pair[0])
@@ -148,18 +177,15 @@ class Wreck:
     def jobs(self) -> tuple[Job, ...]:
         """Return every job that is whole, each once: as the log has it, where that can be read."""
         found: dict[str, Job] = {}
-        for _, row in self._rows("jobs", queries()["get_job"].replace("id = :id", "rowid = :key")):
-            job = job_from(row)
-            if job is not None:
-                found.setdefault(job.id, job)
+        for _, job in self._read("jobs", queries()["get_job"].replace("id = :id", "rowid = :key"), job_from):
+            found.setdefault(job.id, job)
         return tuple(found.values())
 
     def notices(self) -> dict[int, str]:
         """Return by the number of an event to which owner it is still to be delivered. It is for the event to confirm."""
         found: dict[int, str] = {}
-        for seq, (owner,) in self._rows("job_notices", "SELECT owner FROM job_notices WHERE seq = :key"):
-            if isinstance(owner, str):
-                found.setdefault(seq, owner)
+        for seq, owner in self._read("job_notices", "SELECT owner FROM job_notices WHERE seq = :key", _owner):
+            found.setdefault(seq, owner)
         return found
 
     def _ids(self) -> dict[int, str]:
@@ -178,7 +204,10 @@ class Wreck:
         """The rows of all turns that can be had, whole or not, of chats that end at these positions and of others."""
         sql = "SELECT id, role, at, hidden, seal, body FROM turns WHERE id = :key"
         found: dict[int, Row] = {}
+        is_all: bool | None = None
         for connection in self._connections():
+            if is_all is None:
+                _, is_all = self._walked(connection, "turns")
             keys = set(self._keys(connection, "turns"))
             last = self._last(connection, "chats", [key // SPAN for key in keys])
             numbers = {*ends, *range(1, min(last, _MANY) + 1)}
@@ -186,6 +215,8 @@ class Wreck:
                 low = number * SPAN
                 keys.update(self._between(connection, "turns", low, low + min(ends.get(number, _GUESS), _MANY)))
             found.update(self._fetched(connection, sql, keys - found.keys()))
+        if not is_all:
+            self._short.add("turns")
         return found
 
     def highest(self) -> dict[str, int]:
@@ -200,10 +231,40 @@ class Wreck:
                 found[name] = max(filter(is_number, seen), default=0)
         return found
 
-    def _rows(self, table: str, sql: str) -> Iterator[tuple[int, Row]]:
-        """Yield (key, row) of what can be read, by `sql` for each `:key`; with the log, and once more without."""
+    def _read(self, table: str, sql: str, whole: Callable[[Row], _Kind | None]) -> Iterator[tuple[int, _Kind]]:
+        """Yield (key, what a row is) of what is whole, by `sql` for each `:key`; with the log, and once more without."""
+        wanted: set[int] | None = None
+        found: set[int] = set()
+        is_all = False
         for connection in self._connections():
-            yield from self._fetched(connection, sql, self._keys(connection, table))
+            if wanted is None:
+                wanted, is_all = self._walked(connection, table)
+            for key, row in self._fetched(connection, sql, self._keys(connection, table)):
+                value = whole(row)
+                if value is not None:
+                    found.add(key)
+                    yield key, value
+        self.found[table] = len(found)
+        if not is_all or not found.issuperset(wanted or ()):
+            self._short.add(table)
+
+    def _walked(self, connection: sqlite3.Connection, table: str) -> tuple[set[int], bool]:
+        """The keys of all rows a table has, as far as anything tells, and whether that is to be believed."""
+        if self._tables is not None and table not in self._tables:
+            # An older one; unless what names the tables is a guess.
+            return set(), not self._is_copy
+        key, *indexes = _WAYS[table]
+        try:
+            rows = connection.execute(f"SELECT {key} FROM {table} NOT INDEXED ORDER BY {key}").fetchall()
+        except sqlite3.Error:
+            return set(), False
+        keys = [row[0] for row in rows]
+        # Of a page that another has taken the place of, SQLite may give the rows all the same.
+        is_all = all(low < high for low, high in pairwise(keys))
+        wanted = set(keys)
+        for index in indexes:
+            self._walk(connection, f"SELECT {key} FROM {table} INDEXED BY {index}", wanted)
+        return wanted, is_all and self._tables is not None
 
     def _fetched(self, connection: sqlite3.Connection, sql: str, keys: Iterable[int]) -> Iterator[tuple[int, Row]]:
         for key in sorted(keys):
@@ -266,8 +327,10 @@ class Wreck:
         return max(filter(is_number, seen), default=0)
 
     def _connections(self) -> Iterator[sqlite3.Connection]:
-        # With its log first; then without, for when the log is what is damaged.
-        for options in ("mode=ro", "mode=ro&immutable=1"):
+        if self._tables is None and not size_of(self._path):
+            # Beside an empty file SQLite would remove the log.
+            return
+        for options in WAYS:
             with (
                 suppress(sqlite3.Error),
                 closing(sqlite3.connect(file_uri(self._path, options), uri=True)) as connection,
@@ -276,3 +339,21 @@ class Wreck:
                 # Also where some of what names the tables cannot be read: then the others are there all the same.
                 connection.execute("PRAGMA writable_schema = ON")
                 yield connection
+
+
+def _snapshot(row: Row) -> tuple[Snapshot, str | None] | None:
+    with suppress(errors.SnapshotDamaged):
+        return snapshot_from(row), row[13]
+    return None
+
+
+def _chat(row: Row) -> tuple[Chat, int] | None:
+    """A chat, and the position its next turn would have had."""
+    *columns, next = row
+    with suppress(errors.ChatDamaged):
+        return chat_from(tuple(columns)), next if is_number(next) else 1
+    return None
+
+
+def _owner(row: Row) -> str | None:
+    return row[0] if isinstance(row[0], str) else None

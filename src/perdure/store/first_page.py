@@ -1,0 +1,109 @@
+"""A copy of a damaged SQLite file in which the first page says again what it says in every database of ours.
+
+One bit there and SQLite opens nothing of a file in which all the rest is as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
+from perdure.store import migrations
+from perdure.store.files import cannot, private_file
+from perdure.store.foreign import file_uri
+from perdure.store.read_only_sqlite import NoDatabase
+from perdure.store.sqlite import beside
+
+#: How a database is opened to be read: with its log first; then without, for when the log is what is damaged.
+WAYS = ("mode=ro", "mode=ro&immutable=1")
+
+_SIZE = 4096
+#: What SQLite writes at the beginning, by the place: what it is, page size and versions, the format of the schema, no
+#: automatic vacuum, UTF-8, no vacuum in steps.
+_SAME = {
+    0: b"SQLite format 3\0" + bytes.fromhex("1000020200402020"),
+    44: bytes.fromhex("00000004"),
+    52: bytes.fromhex("0000000000000001"),
+    64: bytes.fromhex("00000000"),
+}
+#: Where the kind of the first page stands, and what it can be: one that leads to others, or the only one.
+_KIND, _KINDS = 100, (0x05, 0x0D)
+
+
+def tables_of(path: str) -> frozenset[str] | None:
+    """Return the tables of the database at `path`; None when it does not say which, or has none of ours."""
+    # Beside an empty file SQLite would remove the log, with all that is in it.
+    if not size_of(path):
+        return None
+    for options in WAYS:
+        with suppress(sqlite3.Error), closing(sqlite3.connect(file_uri(path, options), uri=True)) as connection:
+            found = frozenset(str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master"))
+            if "snapshots" in found:
+                return found
+    return None
+
+
+def is_copied_readably(path: str, copy: str) -> bool:
+    """Copy a database that does not say which tables it has to one that does; False when there is no way.
+
+    Nothing is changed at `path`. Raises `StoreUnusable` where it cannot be copied.
+    """
+    remove(copy)
+    try:
+        private_file(copy)
+        for old, new in zip(beside(path)[:2], beside(copy)[:2], strict=True):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(old, new)
+        with open(copy, "rb") as file:
+            first = file.read(_SIZE)
+        pages = max(1, size_of(copy) // _SIZE)
+        for page in _first_pages(first, pages):
+            with open(copy, "r+b") as file:
+                file.write(page)
+            if tables_of(copy) is not None:
+                return True
+    except OSError as error:
+        raise cannot("The damaged database", path, "be copied", error) from error
+    return False
+
+
+def remove(copy: str) -> None:
+    """Remove a copy, if there is one."""
+    for name in beside(copy):
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def _first_pages(first: bytes, pages: int) -> Iterator[bytes]:
+    """What the first page may have been, the likeliest first: it is the rest of the file that tells which."""
+    head = _with_header(first.ljust(_SIZE, b"\0"), pages)
+    yield head
+    for kind in _KINDS:
+        yield head[:_KIND] + bytes([kind]) + head[_KIND + 1 :]
+    fresh = NoDatabase()
+    try:
+        migrations.bring_up_to_date(fresh)
+        yield _with_header(fresh.serialized()[:_SIZE], pages)
+    finally:
+        fresh.close()
+
+
+def _with_header(page: bytes, pages: int) -> bytes:
+    made = bytearray(page)
+    for place, same in _SAME.items():
+        made[place : place + len(same)] = same
+    # How many pages there are counts only where it was written along with the last change.
+    made[28:32] = pages.to_bytes(4, "big")
+    made[92:96] = made[24:28]
+    return bytes(made)
+
+
+def size_of(path: str) -> int:
+    """Return how long a file is; 0 for one that is not there."""
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0

@@ -1,0 +1,179 @@
+"""What a repair could not read is said, for as long as the file is there; and what only seems lost is read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+
+from perdure import errors
+from perdure.store import open_store
+from perdure.store.repair import repair
+from perdure.store.store import Store
+from tests.builders import at
+from tests.contract.store.chats import a_chat, a_turn
+
+_PAGE = 4096
+_CHATS = [f"c{number}" for number in range(12)]
+
+
+@pytest.fixture(scope="module")
+def original() -> Iterator[str]:
+    """A state directory with chats, some of what was said in the log alone."""
+    with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as directory:
+        with closing(opened(work)) as store:
+            for id in _CHATS:
+                store.chats.begin_chat(a_chat(id, title=id))
+                store.chats.append_turns(id, [a_turn(f"{id} {count} " + "word " * 90) for count in range(9)], at(0))
+            store.chats.index_whole()
+            store.driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            store.chats.append_turns("c3", [a_turn("c3 in the log")], at(1))
+            shutil.copytree(work, directory, dirs_exist_ok=True)
+        assert os.path.getsize(f"{directory}/perdure.db-wal") > 0
+        yield directory
+
+
+@pytest.fixture(scope="module")
+def whole(original: str) -> dict[str, list[object]]:
+    """What was said in it."""
+    # Of a copy: whoever opens it brings the log into the database.
+    with tempfile.TemporaryDirectory() as directory:
+        shutil.copytree(original, directory, dirs_exist_ok=True)
+        found = said(directory)
+    assert (len(found), found["c3"][-1]) == (len(_CHATS), "c3 in the log")
+    return found
+
+
+@pytest.fixture
+def spoilt(original: str) -> Iterator[str]:
+    """A copy, to be damaged."""
+    with tempfile.TemporaryDirectory() as directory:
+        shutil.copytree(original, directory, dirs_exist_ok=True)
+        yield directory
+
+
+def opened(directory: str) -> Store:
+    return open_store(f"sqlite://{directory}/perdure.db", state_dir=directory)
+
+
+def change(directory: str, how: Callable[[bytearray], object]) -> bytes:
+    """Change the database as a disk does; return what it is then."""
+    path = f"{directory}/perdure.db"
+    with open(path, "rb") as file:
+        content = bytearray(file.read())
+    how(content)
+    with open(path, "wb") as file:
+        file.write(content)
+    return bytes(content)
+
+
+def said(directory: str) -> dict[str, list[object]]:
+    with closing(opened(directory)) as store:
+        return {
+            chat.id: [turn.content for turn in store.chats.load_turns(chat.id, partly=True).turns]
+            for chat in store.chats.list_chats()
+        }
+
+
+def flip(place: int, bits: int) -> Callable[[bytearray], None]:
+    def change(content: bytearray) -> None:
+        content[place] ^= bits
+
+    return change
+
+
+def wipe_first_page(content: bytearray) -> None:
+    content[:_PAGE] = bytes(_PAGE)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        *(pytest.param(flip(place, 1), id=f"bit 0 of byte {place}") for place in (0, 7, 15, 16, 20, 21, 59, 100)),
+        pytest.param(flip(18, 0x40), id="bit 6 of byte 18"),
+        pytest.param(wipe_first_page, id="the whole first page"),
+    ],
+)
+def test_a_first_page_costs_nothing_of_the_rest(
+    whole: dict[str, list[object]], spoilt: str, how: Callable[[bytearray], object]
+) -> None:
+    damaged = change(spoilt, how)
+    actions = repair(f"sqlite://{spoilt}/perdure.db", spoilt, at(100))
+    assert said(spoilt) == whole
+    with closing(opened(spoilt)) as store:
+        assert store.check() == ()
+    if actions:
+        # Only a copy was changed, and it is gone.
+        (aside,) = [name for name in os.listdir(spoilt) if ".damaged-" in name and name.endswith("Z")]
+        with open(f"{spoilt}/{aside}", "rb") as file:
+            assert file.read() == damaged
+        assert not [name for name in os.listdir(spoilt) if ".copy" in name]
+        assert actions[-1] == (
+            f"All snapshots, runs, events, chats and jobs in it were read. It is still in {spoilt}/{aside}."
+        )
+
+
+def cut_short(content: bytearray) -> None:
+    del content[len(content) // 2 :]
+
+
+def make_noise(content: bytearray) -> None:
+    content[:] = os.urandom(len(content))
+
+
+def cut_off(content: bytearray) -> None:
+    content.clear()
+
+
+@pytest.mark.parametrize("how", [cut_short, make_noise, cut_off])
+@pytest.mark.parametrize("has_log", [True, False])
+def test_what_could_not_be_read_is_said_until_the_file_is_gone(
+    whole: dict[str, list[object]], spoilt: str, how: Callable[[bytearray], object], *, has_log: bool
+) -> None:
+    change(spoilt, how)
+    if not has_log:
+        os.unlink(f"{spoilt}/perdure.db-wal")
+        os.unlink(f"{spoilt}/perdure.db-shm")
+    actions = repair(f"sqlite://{spoilt}/perdure.db", spoilt, at(100))
+    aside = f"{spoilt}/perdure.db.damaged-20261115T120140Z"
+    back = said(spoilt)
+    assert back != whole
+    for _ in range(2):
+        with closing(opened(spoilt)) as store:
+            (lacking,) = [problem for problem in store.check() if problem.where == aside]
+        assert not lacking.repairable
+        assert ("Nothing in the damaged database could be read." in lacking.what) == (not back)
+        assert any(sentence.startswith(lacking.what.split(" This is said")[0]) for sentence in actions)
+        assert repair(f"sqlite://{spoilt}/perdure.db", spoilt, at(200)) == ()
+    assert os.path.exists(f"{aside}-wal") or not has_log
+    os.unlink(aside)
+    with closing(opened(spoilt)) as store:
+        assert aside not in [problem.where for problem in store.check()]
+    assert repair(f"sqlite://{spoilt}/perdure.db", spoilt, at(300)) == ()
+    assert not os.path.exists(f"{spoilt}/perdure.db.mending")
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_an_empty_file_is_not_taken_for_a_store_that_holds_nothing(spoilt: str, *, threads: bool) -> None:
+    change(spoilt, cut_off)
+    for read_only in (False, True):
+        with pytest.raises(errors.StoreDamaged, match=r"empty, and .*numbers\.json says .*check --repair"):
+            open_store(
+                f"sqlite://{spoilt}/perdure.db",
+                state_dir=spoilt,
+                read_only=read_only,
+                threads=threads and not read_only,
+            )
+    assert os.path.getsize(f"{spoilt}/perdure.db") == 0
+    assert os.path.getsize(f"{spoilt}/perdure.db-wal") > 0
+
+
+def test_an_empty_file_where_nothing_was_is_a_new_store() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        with open(f"{directory}/perdure.db", "w"):
+            pass
+        assert said(directory) == {}
