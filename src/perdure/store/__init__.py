@@ -24,15 +24,15 @@ def open_store(url: str, *, state_dir: str, read_only: bool = False, threads: bo
     With `threads` several threads may use it at once; what was said in chats is then indexed in the background.
     """
     _refuse_emptied(url, state_dir)
+    _refuse_half_mended(url)
     if read_only:
         from perdure.store.read_only import open_read_only
 
-        _refuse_half_mended(url)
         return open_read_only(url, state_dir)
     from perdure.store.files import private_directory
 
     private_directory(state_dir)
-    return store_over(_pooled(url) if threads else _whole(url), state_dir)
+    return store_over(_pooled(url) if threads else connect(url), state_dir)
 
 
 def store_over(driver: Driver, state_dir: str) -> Store:
@@ -60,8 +60,9 @@ def _pooled(url: str) -> Driver:
 
     def make() -> Driver:
         nonlocal first
+        _refuse_half_mended(url)
         # One that was moved away meanwhile is not made anew behind the back of whoever opened it.
-        driver = _whole(url) if path is None or first is None else SQLite(path, again=first)
+        driver = connect(url) if path is None or first is None else SQLite(path, again=first)
         if isinstance(driver, SQLite):
             first = driver.file
             # Whoever indexes empties its log.
@@ -69,12 +70,6 @@ def _pooled(url: str) -> Driver:
         return driver
 
     return Pooled(make)
-
-
-def _whole(url: str) -> Driver:
-    """Return a connection to the database at `url`, unless a repair has yet to fill it."""
-    _refuse_half_mended(url)
-    return connect(url)
 
 
 def _refuse_half_mended(url: str) -> None:

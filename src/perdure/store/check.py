@@ -120,11 +120,11 @@ def _manifests(store: Store) -> Iterator[Problem]:
 
 def _not_read_back(store: Store) -> Iterator[Problem]:
     """What a repair has set aside and could not all read, as long as it is there."""
-    from perdure.store.mending import read_note
+    from perdure.store.mending import note_of, read_note
 
     for path in store.driver.files[:1]:
         for name, what in sorted(read_note(path).short.items()):
-            aside = os.path.join(os.path.dirname(path), name)
+            aside = os.path.join(os.path.dirname(note_of(path)), name)
             if os.path.lexists(aside):
                 yield Problem(where=aside, what=f"{what} This is said as long as the file is there.", repairable=False)
 

@@ -35,8 +35,8 @@ class Mending(Struct, frozen=True, kw_only=True):
 
 
 def note_of(path: str) -> str:
-    """Return the name of the note beside a database."""
-    return f"{path}.mending"
+    """Return the name of the note beside a database: the file itself, where `path` is a link to it."""
+    return f"{os.path.realpath(path)}.mending"
 
 
 def read_note(path: str) -> Mending:
@@ -84,7 +84,7 @@ def refuse_half_mended(path: str) -> None:
 
 
 def is_emptied(path: str, state_dir: str) -> bool:
-    """Return whether the file at `path` is empty and numbers were given by a database that was there."""
+    """Return whether the file at `path` is empty, with no log, and numbers were given by a database that was there."""
     numbers = numbers_file(state_dir)
     for _ in range(_TRIES):
         try:
@@ -93,7 +93,11 @@ def is_emptied(path: str, state_dir: str) -> bool:
         except OSError:
             return False
         sleep(_PAUSE)
-    return True
+    try:
+        # With one, more is to be said than that.
+        return not os.path.getsize(f"{os.path.realpath(path)}-wal")
+    except OSError:
+        return True
 
 
 def refuse_emptied(path: str, state_dir: str) -> None:

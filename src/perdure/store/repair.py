@@ -49,7 +49,8 @@ def repair(url: str, state_dir: str, now: datetime) -> tuple[str, ...]:
     private_directory(state_dir)
     with locked(state_dir):
         path = sqlite_path(url)
-        actions = [] if path is None else [*_lone_log(path, now), *_rebuilt(path, state_dir, now)]
+        # SQLite, too, looks for the log beside the file itself and not beside a link to it.
+        actions = [] if path is None else list(_rebuilt(os.path.realpath(path), state_dir, now))
         store = open_store(url, state_dir=state_dir)
         try:
             actions += _mend(store, now)
@@ -60,7 +61,7 @@ def repair(url: str, state_dir: str, now: datetime) -> tuple[str, ...]:
 
 def _rebuilt(path: str, state_dir: str, now: datetime) -> Iterator[str]:
     """Set a damaged database aside and bring back what can be read of it, and of those that were set aside before."""
-    from perdure.store.sqlite import SQLite
+    from perdure.store.sqlite import SQLite, lone_log
 
     mending = read_note(path)
     is_gone_on_with = bool(mending.left)
@@ -73,8 +74,15 @@ def _rebuilt(path: str, state_dir: str, now: datetime) -> Iterator[str]:
         mending = replace(mending, left=(*mending.left, os.path.basename(aside)))
         # Before anything is moved: whoever comes after a kill knows what belongs together, and what is to be read.
         write_note(path, mending)
+        log = lone_log(path)
         _move(path, aside, now)
-        yield f"Set the damaged database aside as {aside}."
+        if log is None:
+            yield f"Set the damaged database aside as {aside}."
+        else:
+            yield (
+                f"Set the log {log} aside as {aside}-wal: its database is not there. "
+                f"Named {aside}, that would have with it what the log holds."
+            )
     # What somebody has taken away is not asked for any more.
     short = {name: what for name, what in mending.short.items() if os.path.lexists(_beside(path, name))}
     if not mending.left:
@@ -107,29 +115,6 @@ def _is_damaged(path: str, state_dir: str) -> bool:
         return bool(store.driver.integrity())
     finally:
         store.close()
-
-
-def _lone_log(path: str, now: datetime) -> Iterator[str]:
-    """Set aside a log whose database is not there: neither is of any use without the other, nor beside another."""
-    from perdure.store.sqlite import beside, lone_log
-
-    log = lone_log(path)
-    if log is None:
-        return
-    real = os.path.realpath(path)
-    aside = damaged_name(real, now)
-    # Its index first: until the log is gone too, a repair that is cut short can begin again.
-    for old, new in reversed(tuple(zip(beside(real), beside(aside), strict=True))[1:]):
-        try:
-            os.rename(old, new)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise cannot("The log", old, "be set aside", error) from error
-    yield (
-        f"Set the log {log} aside as {aside}-wal: its database is not there. "
-        f"Named {aside}, that would have with it what the log holds."
-    )
 
 
 def _move(path: str, aside: str, now: datetime) -> None:

@@ -157,23 +157,41 @@ def test_what_could_not_be_read_is_said_until_the_file_is_gone(
     assert not os.path.exists(f"{spoilt}/perdure.db.mending")
 
 
-@pytest.mark.parametrize("threads", [False, True])
-def test_an_empty_file_is_not_taken_for_a_store_that_holds_nothing(spoilt: str, *, threads: bool) -> None:
+@pytest.mark.parametrize("how", [{}, {"threads": True}, {"read_only": True}])
+def test_an_empty_file_is_not_taken_for_a_store_that_holds_nothing(spoilt: str, how: dict[str, bool]) -> None:
     change(spoilt, cut_off)
-    for read_only in (False, True):
-        with pytest.raises(errors.StoreDamaged, match=r"empty, and .*numbers\.json says .*check --repair"):
-            open_store(
-                f"sqlite://{spoilt}/perdure.db",
-                state_dir=spoilt,
-                read_only=read_only,
-                threads=threads and not read_only,
-            )
+    os.unlink(f"{spoilt}/perdure.db-wal")
+    with pytest.raises(errors.StoreDamaged, match=r"empty, and .*numbers\.json says .*check --repair"):
+        open_store(f"sqlite://{spoilt}/perdure.db", state_dir=spoilt, **how)
     assert os.path.getsize(f"{spoilt}/perdure.db") == 0
-    assert os.path.getsize(f"{spoilt}/perdure.db-wal") > 0
 
 
 def test_an_empty_file_where_nothing_was_is_a_new_store() -> None:
     with tempfile.TemporaryDirectory() as directory:
-        with open(f"{directory}/perdure.db", "w"):
-            pass
+        change_to_nothing(f"{directory}/perdure.db")
         assert said(directory) == {}
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_log_that_holds_everything_is_read_without_its_database(*, is_there: bool) -> None:
+    with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as directory:
+        with closing(opened(work)) as store:
+            store.chats.begin_chat(a_chat("c1"))
+            store.chats.append_turns("c1", [a_turn("tiles"), a_turn("slate")], at(0))
+            shutil.copytree(work, directory, dirs_exist_ok=True)
+        os.unlink(f"{directory}/perdure.db")
+        if is_there:
+            change_to_nothing(f"{directory}/perdure.db")
+        with open(f"{directory}/perdure.db-wal", "rb") as file:
+            log = file.read()
+        with pytest.raises(errors.StoreDamaged):
+            opened(directory)
+        repair(f"sqlite://{directory}/perdure.db", directory, at(100))
+        assert said(directory) == {"c1": ["tiles", "slate"]}
+        with open(f"{directory}/perdure.db.damaged-20261115T120140Z-wal", "rb") as file:
+            assert file.read() == log
+
+
+def change_to_nothing(path: str) -> None:
+    with open(path, "wb"):
+        pass
