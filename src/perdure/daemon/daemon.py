@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from perdure.daemon.current import Current
+from perdure.daemon.outcome import message_of
 from perdure.daemon.rounds import Rounds
 from perdure.daemon.stimuli import Gone, Key, Round, Stimuli, What
 from perdure.daemon.telling import Publish
@@ -24,7 +25,6 @@ from perdure.host.watch import EVERYTHING, Watch, watch
 from perdure.live.feed import Feed
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.run import Program
-from perdure.model.secrets import redact_text
 from perdure.model.server import Server
 
 T = TypeVar("T")
@@ -426,11 +426,13 @@ class Daemon:
 
     async def _restore(self, server: Server) -> None:
         world = self.rounds.world
+        began_at = world.now()
         ran = await run_aside(world.restore_words(server.socket), environ=world.environ, cwd="/")
-        message = redact_text(ran.err.strip())[-500:]
-        data = {"socket": server.socket, "exit_code": ran.status, "message": message}
+        data = {"socket": server.socket, "exit_code": ran.status, "message": message_of(ran)}
         event = Event(kind=EventKind.RESTORED, at=world.now(), server=server.key, data=data)
-        await self.in_order(lambda rounds: rounds.supervisor.note(event))
+        await self.in_order(lambda rounds: rounds.restored(server, began_at, event))
+        # It may have to be brought back again.
+        self._wake.set()
 
     def _ask_to_reload(self) -> None:
         self._reload = True

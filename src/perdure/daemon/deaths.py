@@ -9,7 +9,7 @@ from perdure.daemon.keeping import Keeping
 from perdure.daemon.known_servers import Known
 from perdure.daemon.stimuli import Gone
 from perdure.daemon.untold import KINDS, begun, untold
-from perdure.daemon.unwatched import Watched, last_saved, missed
+from perdure.daemon.unwatched import Watched, last_saved, made_since, missed
 from perdure.errors import StoreUnusable
 from perdure.host.boot import booted_at
 from perdure.host.demise import Demise, DemiseKind, cause, while_unwatched
@@ -24,6 +24,8 @@ _ALL = 1_000_000
 _LATELY = timedelta(hours=48)
 #: A server that dies takes its agents along, and their ends may be heard of before its own, by this many seconds at most.
 ALONG = 1.0
+#: So often in a row a server is brought back that falls before anybody has seen it.
+MOST_UNSEEN = 3
 #: How long it is remembered when an agent ended, in seconds.
 _REMEMBERED = 60.0
 
@@ -38,10 +40,14 @@ class Deaths:
         self.to_restore: list[Server] = []
         #: Servers that a daemon before this one was to bring back, by the events of their deaths.
         self._before: dict[str, Event] = {}
-        #: Servers that one before this has watched, and of which it is not known yet whether they are still there.
+        #: Servers that one before this has watched, or that were brought back, and of which it is not known yet whether they
+        #: are still there.
         self._missed: list[Watched] = []
         #: Agents that have ended not long ago: run, the server's process, and when that was heard.
         self._ended: dict[tuple[str, ServerProcess | None], float] = {}
+        #: By server whose death was told last, and how often it fell since it was seen.
+        self._told: dict[str, ServerProcess] = {}
+        self._unseen: dict[str, int] = {}
 
     def begin(self) -> None:
         """See what the daemon before this one has not told."""
@@ -78,6 +84,8 @@ class Deaths:
         }
         died = Event(kind=EventKind.SERVER_DIED, at=now, server=key, data=data)
         self.supervisor.server_died(key, died, now)
+        self._told[key] = known.process
+        self._unseen.pop(key, None)
         known.ended()
         # Another may be listening there already.
         known.look_by(world.ticking() + 0.2)
@@ -91,6 +99,16 @@ class Deaths:
         }
         along = {id for (id, process), when in self._ended.items() if process == known.process and at - when <= ALONG}
         return len(there | along)
+
+    def brought_back(self, server: Server, since: datetime) -> None:
+        """Take in that a restore has ended which was begun then: `tell_missed` says so if what it has made is gone."""
+        store = self._keeping.world.store
+        try:
+            made = made_since(store, server, since)
+        except StoreUnusable:
+            return  # whoever writes to it says so
+        if made is not None and self._told.get(server.key) != made.process:
+            self._missed.append(made)
 
     def tell_missed(self, there: Callable[[Server, ServerProcess], bool | None], now: datetime) -> None:
         """Say which servers died while nobody watched; `there` tells whether one is, None as long as that is not known."""
@@ -108,20 +126,31 @@ class Deaths:
         saved = last_saved(world.store, watched, now)
         seen_at = saved.last_seen_at if saved is not None else watched.process.started_at
         demise = while_unwatched(seen_at, booted_at())
-        restoring = bool(world.config.live.restore and watched.agents and saved and now - seen_at <= _LATELY)
+        self._told[watched.server.key] = watched.process
+        is_fit = (
+            self._may_be_tried_again(watched.server.key)
+            if watched.made_from
+            else bool(saved) and now - seen_at <= _LATELY
+        )
+        restoring = bool(world.config.live.restore and watched.agents and is_fit)
         data = {
             "socket": watched.server.socket,
             "pid": watched.process.pid,
             "cause": demise.kind,
             "message": demise.sentence,
             "agents": watched.agents,
-            "snapshot": saved.id if saved is not None else None,
+            "snapshot": saved.id if saved is not None else watched.made_from,
             "in_good_order": False,
             "restoring": restoring,
         }
         self.supervisor.note(Event(kind=EventKind.SERVER_DIED, at=now, server=watched.server.key, data=data))
         if restoring:
             self.to_restore.append(watched.server)
+
+    def _may_be_tried_again(self, key: str) -> bool:
+        """Count that a server fell before anybody had seen it, and say whether it is worth bringing back again."""
+        self._unseen[key] = self._unseen.get(key, 0) + 1
+        return self._unseen[key] <= MOST_UNSEEN
 
     def tell_restored(self) -> None:
         """Tell of restores that the daemon before this one has begun, once they have ended."""

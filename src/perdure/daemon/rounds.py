@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from perdure.daemon.chat_upkeep import ChatUpkeep
 from perdure.daemon.current import Current
@@ -168,6 +168,17 @@ class Rounds:
         """Look at everything, or at the server of this key, and save it now, with what the panes show."""
         servers = [known for key, known in self._servers.items() if server in (None, key)]
         return self._look(servers, reason=NOTICED, scrollback=True)
+
+    def restored(self, server: Server, began_at: datetime, told: Event) -> None:
+        """Take in that a restore has ended which was begun then, with the event that tells so.
+
+        What it has made may be gone by now, and nobody may have seen it.
+        """
+        self.supervisor.note(told)
+        self._deaths.brought_back(server, began_at)
+        if known := self._servers.get(server.key):
+            self._look_soon(known, self.world.ticking())
+        self._looking.tell_missed(self.world.now())
 
     @property
     def trouble(self) -> Trouble | None:

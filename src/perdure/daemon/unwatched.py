@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from perdure.daemon.world import DaemonStore
 from perdure.model.event import EventKind, StoredEvent
 from perdure.model.run import Run
 from perdure.model.server import Server, ServerProcess
@@ -20,8 +21,10 @@ class Watched(Struct, frozen=True, kw_only=True):
 
     server: Server
     process: ServerProcess
-    #: How many agents were in it.
+    #: How many agents were in it, or were to be.
     agents: int
+    #: The snapshot it was made from, where nobody has seen it since it was brought back.
+    made_from: str | None = None
 
 
 def missed(runs: Iterable[Run], events: Iterable[StoredEvent]) -> list[Watched]:
@@ -47,6 +50,17 @@ def missed(runs: Iterable[Run], events: Iterable[StoredEvent]) -> list[Watched]:
         for (key, process), count in agents.items()
         if not is_told(key, process)
     ]
+
+
+def made_since(store: DaemonStore, server: Server, since: datetime) -> Watched | None:
+    """Return the server that the latest restore has made since then, with what was to be in it; None when it made none."""
+    latest = next((each for each in store.list_restores() if each.server.key == server.key), None)
+    # It may have gone on with one that was interrupted, on a server of long ago. tmux tells whole seconds.
+    if latest is None or latest.process is None or latest.process.started_at < since - timedelta(seconds=1):
+        return None
+    composed = (latest.composed,) if latest.composed is not None else readable(store, [latest.snapshot])
+    agents = sum(snapshot.topology.agents for snapshot in composed)
+    return Watched(server=latest.server, process=latest.process, agents=agents, made_from=latest.snapshot)
 
 
 def last_saved(store: SnapshotStore, watched: Watched, now: datetime) -> Snapshot | None:
