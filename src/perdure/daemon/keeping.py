@@ -57,6 +57,8 @@ class Keeping:
         self._again_at = 0.0
         #: Only ever replaced as a whole: others look at it from their own threads.
         self._trouble: Trouble | None = None
+        #: The highest number that a run has, or had, as far as is known here.
+        self._last_id = 0
 
     @property
     def trouble(self) -> Trouble | None:
@@ -131,14 +133,25 @@ class Keeping:
         return stored
 
     def new_ids(self, count: int, at: float) -> Sequence[str]:
-        """Return as many new ids as asked, or none while the store cannot give any."""
+        """Return as many new ids as asked, or none while the store cannot give any.
+
+        None that was ever known here: a store that was put in the place of the one before begins to count anew.
+        """
         if not self._is_usable(at):
             return ()
         try:
-            return self.world.store.new_runs(count)
+            ids = self.world.store.new_runs(count)
+            if ids and _number(ids[0]) <= self._last_id:
+                ids = self.world.store.new_runs(max(0, self._last_id - _number(ids[-1])) + count)[-count:]
         except StoreUnusable as error:
             self._failed(Work.RECORDING, error.message, at)
             return ()
+        self.knows(ids)
+        return ids
+
+    def knows(self, ids: Iterable[str]) -> None:
+        """Take in which ids runs have: no other gets one of them."""
+        self._last_id = max(self._last_id, *map(_number, ids), 0)
 
     def saved(self, results: Iterable[SaveResult], at: float) -> None:
         """Take note of what came of saving."""
@@ -172,3 +185,8 @@ class Keeping:
                 self._failures = 0
                 self._trouble = None
                 log.warning("the store can be used again; what happened meanwhile is written down")
+
+
+def _number(id: str) -> int:
+    """Return the number in a run's id."""
+    return int(id.removeprefix("r"))

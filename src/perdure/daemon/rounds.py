@@ -101,7 +101,9 @@ class Rounds:
         """Take the lease, remember the runs of before, and look at everything for the first time. Raises `Refused`."""
         now = self.world.now()
         self._keeping.begin(self.world.ticking(), now)
-        self.supervisor = Supervisor(self.world.store.list_runs(host=self.world.host))
+        runs = self.world.store.list_runs(host=self.world.host)
+        self._keeping.knows(run.id for run in runs)
+        self.supervisor = Supervisor(runs)
         for part in (self._glances, self._thinking, self._looking, self._deaths):
             part.supervisor = self.supervisor
         self._looking.before = {(run.server.key, run.process) for run in self.supervisor.runs}

@@ -29,6 +29,8 @@ class Disk:
         self.events: list[Event] = []
         self.is_full = False
         self.holder: str | None = None
+        #: The last number that was given to a run.
+        self.given = 0
         self.connections = 0
         #: The connection from which on everything works; those before fail for good.
         self.good_from = 0
@@ -58,7 +60,8 @@ class Connection:
     def new_runs(self, count: int) -> tuple[str, ...]:
         """Give ids."""
         self._try()
-        return tuple(f"r{number}" for number in range(count))
+        first, self._disk.given = self._disk.given + 1, self._disk.given + count
+        return tuple(f"r{number}" for number in range(first, first + count))
 
     def take_lease(self, name: str, holder: str, now: datetime, *, until: datetime) -> str | None:
         """Take the lease."""
@@ -122,6 +125,19 @@ def _event(number: int) -> Event:
     return Event(kind=EventKind.SAVED, at=NOON, data={"number": number})
 
 
+@pytest.mark.parametrize("begins_at", [0, 2, 6])
+def test_a_store_in_the_place_of_another_gives_nobody_an_id_that_is_known(
+    keeping: Keeping, disk: Disk, begins_at: int
+) -> None:
+    keeping.knows(["r3", "r5"])
+    assert keeping.new_ids(2, 0.0) == ("r6", "r7")
+    disk.given = begins_at
+    given = [int(id[1:]) for id in (*keeping.new_ids(3, 0.0), *keeping.new_ids(1, 0.0))]
+    assert given[0] > 7
+    assert len(set(given)) == 4
+    assert given == sorted(given)
+
+
 def test_what_cannot_be_written_is_written_later(
     keeping: Keeping, disk: Disk, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -144,7 +160,7 @@ def test_what_cannot_be_written_is_written_later(
     assert [each.event.data["number"] for each in stored] == list(range(20))
     assert len(caplog.records) == 2
     assert keeping.record(supervisor, at) == ()
-    assert keeping.new_ids(2, at) == ("r0", "r1")
+    assert keeping.new_ids(2, at) == ("r1", "r2")
     assert keeping.trouble is None
 
 
