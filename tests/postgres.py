@@ -30,6 +30,7 @@ class PostgresServer:
         self._server = _get_server(self._directory)
         self._numbers = itertools.count()
         self._uri = str(self._server.get_uri())
+        self._connection: psycopg.Connection | None = None
         # Nobody pulls the plug on this machine: what is written need not reach the disk.
         for setting in ("fsync", "full_page_writes"):
             self._run(f"ALTER SYSTEM SET {setting} = off")
@@ -65,12 +66,24 @@ class PostgresServer:
 
     def close(self) -> None:
         """End the server."""
+        if self._connection is not None:
+            self._connection.close()
         self._server.cleanup()
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def _run(self, sql: str) -> None:
-        with psycopg.connect(self._uri, autocommit=True) as connection:
-            connection.execute(sql.encode())
+        # Kept: every test would begin two of them. A child of a test that ended may have ended it, too.
+        for _ in range(2):
+            if self._connection is None or self._connection.broken or self._connection.closed:
+                self._connection = psycopg.connect(self._uri, autocommit=True)
+            try:
+                self._connection.execute(sql.encode())
+            except psycopg.OperationalError:
+                if not self._connection.broken:
+                    raise
+            else:
+                return
+        raise RuntimeError("the connection to PostgreSQL was lost twice")
 
 
 def _get_server(directory: str) -> PgServer:

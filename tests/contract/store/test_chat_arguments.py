@@ -100,6 +100,8 @@ def chats(threaded: Store) -> Chats:
     return Chats(threaded.chats, Config(), Clock())
 
 
+# Whatever is refused is refused before any database is asked.
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("verb", sorted({given.verb for given in ARGUMENTS}))
 def test_an_argument_of_another_kind_is_a_sentence(chats: Chats, verb: str) -> None:
     for given, value in product((given for given in ARGUMENTS if given.verb == verb), KINDS):
