@@ -19,6 +19,7 @@ from perdure.model.screen import State
 from tests.real_agents.agents import PROGRAMS
 from tests.real_agents.kit import PATIENCE, Agent, Stage
 from tests.real_agents.seeing import allow, at_work, wait_until, wait_until_untold
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.real_agent
 CLAUDE = Claude()
@@ -49,6 +50,12 @@ def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
     return found["evidence"], found["certain"], found["prompted"]
 
 
+def is_asked_in(agent: Agent, expected: str) -> tuple[Any, ...]:
+    """The same of one that was asked something, which it writes down a moment after it has answered."""
+    wait_for(lambda: agent.identity()["prompted"], "what was asked to be written down")
+    return is_in(agent, expected)
+
+
 def again(agent: Agent, identity: dict[str, Any], *args: str) -> tuple[str, ...]:
     """Return the command line that brings an identity back which was saved of an agent started with `args`."""
     known = Identity(agent="claude", conversation=identity["conversation"], prompted=identity["prompted"])
@@ -65,20 +72,20 @@ def test_the_registry_follows_it_wherever_it_goes(stage: Stage) -> None:
     one.ask("second words")
     two = stage.start("claude", *MANUAL, size=(80, 24))
     two.ask("words of another")
-    assert is_in(one, first) == ("registry", True, True)
-    assert is_in(two, conversation(two)) == ("registry", True, True)
+    assert is_asked_in(one, first) == ("registry", True, True)
+    assert is_asked_in(two, conversation(two)) == ("registry", True, True)
 
     one.new_conversation()
     one.wait_for(lambda screen: "second words" not in screen)
     second = conversation(one)
     assert second != first
     # The command itself stands in it, and that is enough to come back to.
-    assert is_in(one, second) == ("registry", True, True)
+    assert is_asked_in(one, second) == ("registry", True, True)
     one.ask("after the clearing")
     one.type("/branch")
     one.wait_for(r"Branched conversation")
     branch = conversation(one)
-    assert is_in(one, branch) == ("registry", True, True)
+    assert is_asked_in(one, branch) == ("registry", True, True)
     assert one.row()["parent"] == second
 
     one.type("/resume")
@@ -87,7 +94,7 @@ def test_the_registry_follows_it_wherever_it_goes(stage: Stage) -> None:
     wait_until(one, State.IDLE)
     one.type(f"/resume {first}")
     one.wait_for(r"(?m)^❯ second words")
-    assert is_in(one, first) == ("registry", True, True)
+    assert is_asked_in(one, first) == ("registry", True, True)
 
 
 def test_one_handed_to_the_background_is_no_longer_certain(stage: Stage) -> None:
@@ -139,7 +146,7 @@ def test_its_screens_as_they_come_and_the_way_back_after_a_crash(stage: Stage) -
     process.wait(PATIENCE)
     back = stage.start("claude", command=again(agent, identity, *args), size=(120, 60), ready=r"stub error 400")
     assert "❯ a first prompt" in back.screen()
-    assert is_in(back, identity["conversation"]) == ("registry", True, True)
+    assert is_asked_in(back, identity["conversation"]) == ("registry", True, True)
     assert back.row()["conversation_title"] == "the work"
     # Nothing is sent again.
     time.sleep(0.5)
@@ -158,5 +165,5 @@ def test_one_never_asked_anything_comes_back_under_its_id_wherever_it_lives(stag
     agent.quit()
     back = stage.start("claude", command=again(agent, identity, *MANUAL), env=elsewhere)
     back.ask("at last")
-    assert is_in(back, mine) == ("registry", True, True)
+    assert is_asked_in(back, mine) == ("registry", True, True)
     assert back.row()["transcript"].startswith(stage.path("elsewhere/projects/"))
