@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from perdure.agents import adapters
 from perdure.model.identity import Identity
 from perdure.model.process import Command
 from perdure.model.screen import State
 from tests.real_agents.kit import Agent, Stage, once_written
 from tests.real_agents.seeing import allow, at_work, wait_until
-
-
-def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
-    """Return how the conversation it is expected in was found, whether for certain, and whether it was prompted."""
-    found = agent.identity()
-    assert found["conversation"] == expected, found
-    return found["evidence"], found["certain"], found["prompted"]
 
 
 def show_every_state(agent: Agent) -> None:

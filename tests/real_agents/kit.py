@@ -382,13 +382,30 @@ class Agent:
         assert found is not None, f"no agent was seen in the pane of {self.program.name}\n{self}"
         return found
 
-    def certain_identity(self, *, timeout: float = PATIENCE) -> dict[str, Any]:
-        """Save until the conversation is known for certain; an agent may draw its screen before it writes its id down."""
-        deadline = time.monotonic() + timeout
-        while not (found := self.identity())["certain"]:
-            assert time.monotonic() < deadline, f"{self.program.name} is not known for certain: {found}\n{self}"
-            time.sleep(0.1)
+    def identity_once(self, is_so: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+        """Save until what is known of it is so, and return that: an agent may show a thing before it tells or writes it."""
+        deadline = time.monotonic() + PATIENCE
+        while not is_so(found := self.identity()):
+            assert time.monotonic() < deadline, f"{self.program.name} is known otherwise: {found}\n{self}"
+            time.sleep(0.2)
         return found
+
+    def certain_identity(self) -> dict[str, Any]:
+        """Save until the conversation is known for certain."""
+        return self.identity_once(lambda found: found["certain"])
+
+    def await_in(self, conversation: str, evidence: str, *, certain: bool = True, prompted: bool = True) -> None:
+        """Save until it is known to be in this conversation, by this evidence.
+
+        Each look is a save, and what a hook has told by then is remembered at the next: it was told all the same.
+        """
+        enough = {evidence, "remembered"} if evidence == "hook" else {evidence}
+        wanted = (conversation, certain, prompted)
+        self.identity_once(
+            lambda found: (
+                found["evidence"] in enough and (found["conversation"], found["certain"], found["prompted"]) == wanted
+            )
+        )
 
     def row(self) -> dict[str, Any]:
         """Return this pane's row of `perdure ls --json`: identity, details and state of the moment."""

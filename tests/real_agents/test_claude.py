@@ -19,7 +19,6 @@ from perdure.model.screen import State
 from tests.real_agents.agents import PROGRAMS
 from tests.real_agents.kit import PATIENCE, Agent, Stage
 from tests.real_agents.seeing import allow, at_work, wait_until, wait_until_untold
-from tests.waiting import wait_for
 
 pytestmark = pytest.mark.real_agent
 CLAUDE = Claude()
@@ -44,18 +43,6 @@ def conversation(agent: Agent) -> str:
     return found[1]
 
 
-def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
-    found = agent.identity()
-    assert found["conversation"] == expected, found
-    return found["evidence"], found["certain"], found["prompted"]
-
-
-def is_asked_in(agent: Agent, expected: str) -> tuple[Any, ...]:
-    """The same of one that was asked something, which it writes down a moment after it has answered."""
-    wait_for(lambda: agent.identity()["prompted"], "what was asked to be written down")
-    return is_in(agent, expected)
-
-
 def again(agent: Agent, identity: dict[str, Any], *args: str) -> tuple[str, ...]:
     """Return the command line that brings an identity back which was saved of an agent started with `args`."""
     known = Identity(agent="claude", conversation=identity["conversation"], prompted=identity["prompted"])
@@ -67,25 +54,25 @@ def again(agent: Agent, identity: dict[str, Any], *args: str) -> tuple[str, ...]
 def test_the_registry_follows_it_wherever_it_goes(stage: Stage) -> None:
     one = stage.start("claude", *MANUAL)
     first = conversation(one)
-    assert is_in(one, first) == ("registry", True, False)
+    one.await_in(first, "registry", prompted=False)
     one.ask("first words")
     one.ask("second words")
     two = stage.start("claude", *MANUAL, size=(80, 24))
     two.ask("words of another")
-    assert is_asked_in(one, first) == ("registry", True, True)
-    assert is_asked_in(two, conversation(two)) == ("registry", True, True)
+    one.await_in(first, "registry")
+    two.await_in(conversation(two), "registry")
 
     one.new_conversation()
     one.wait_for(lambda screen: "second words" not in screen)
     second = conversation(one)
     assert second != first
     # The command itself stands in it, and that is enough to come back to.
-    assert is_asked_in(one, second) == ("registry", True, True)
+    one.await_in(second, "registry")
     one.ask("after the clearing")
     one.type("/branch")
     one.wait_for(r"Branched conversation")
     branch = conversation(one)
-    assert is_asked_in(one, branch) == ("registry", True, True)
+    one.await_in(branch, "registry")
     assert one.row()["parent"] == second
 
     one.type("/resume")
@@ -94,15 +81,14 @@ def test_the_registry_follows_it_wherever_it_goes(stage: Stage) -> None:
     wait_until(one, State.IDLE)
     one.type(f"/resume {first}")
     one.wait_for(r"(?m)^❯ second words")
-    assert is_asked_in(one, first) == ("registry", True, True)
+    one.await_in(first, "registry")
 
 
 def test_one_handed_to_the_background_is_no_longer_certain(stage: Stage) -> None:
     """A single key does it: what goes on is a copy under another id, and the registry keeps the old one."""
     agent = stage.start("claude", *MANUAL)
     agent.ask("before the key")
-    old = agent.identity()
-    assert old["certain"]
+    old = agent.certain_identity()
     agent.keys("Left")
     wait_until_untold(agent, r"moved to the background")
     # It shows the new screen before it writes down what it did.
@@ -138,15 +124,15 @@ def test_its_screens_as_they_come_and_the_way_back_after_a_crash(stage: Stage) -
     wait_until(agent, State.IDLE)
     agent.type("[[error=400]] fail")
     wait_until(agent, State.ERROR)
-    identity = agent.identity()
-    assert (identity["certain"], agent.row()["conversation_title"]) == (True, "the work")
+    identity = agent.certain_identity()
+    assert agent.row()["conversation_title"] == "the work"
 
     process = psutil.Process(agent.pid)
     stage.tmux.kill9()
     process.wait(PATIENCE)
     back = stage.start("claude", command=again(agent, identity, *args), size=(120, 60), ready=r"stub error 400")
     assert "❯ a first prompt" in back.screen()
-    assert is_asked_in(back, identity["conversation"]) == ("registry", True, True)
+    back.await_in(identity["conversation"], "registry")
     assert back.row()["conversation_title"] == "the work"
     # Nothing is sent again.
     time.sleep(0.5)
@@ -159,11 +145,11 @@ def test_one_never_asked_anything_comes_back_under_its_id_wherever_it_lives(stag
         stage.write(f"elsewhere/{path}", text)
     agent = stage.start("claude", *MANUAL, env=elsewhere)
     mine = conversation(agent)
-    assert is_in(agent, mine) == ("registry", True, False)
+    agent.await_in(mine, "registry", prompted=False)
     identity = agent.identity()
     assert identity["profile"] == "elsewhere"
     agent.quit()
     back = stage.start("claude", command=again(agent, identity, *MANUAL), env=elsewhere)
     back.ask("at last")
-    assert is_asked_in(back, mine) == ("registry", True, True)
+    back.await_in(mine, "registry")
     assert back.row()["transcript"].startswith(stage.path("elsewhere/projects/"))

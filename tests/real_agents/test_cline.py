@@ -35,10 +35,8 @@ def session(stage: Stage, words: str) -> dict[str, Any]:
     return once_written(look, f"a session that began with {words!r}")
 
 
-def is_in(agent: Agent, words: str) -> tuple[Any, ...]:
-    found = agent.identity()
-    assert found["conversation"] == session(agent.stage, words)["session_id"], found
-    return found["evidence"], found["certain"], found["prompted"]
+def await_in(agent: Agent, words: str, evidence: str) -> None:
+    agent.await_in(session(agent.stage, words)["session_id"], evidence)
 
 
 def test_both_panes_are_certain_whoever_runs_them(stage: Stage) -> None:
@@ -51,8 +49,8 @@ def test_both_panes_are_certain_whoever_runs_them(stage: Stage) -> None:
         wait_until(agent, State.IDLE)
     # Which of them the hub runs depends on when it is there; its number is in neither pane.
     assert session(stage, "first words")["session_id"] == fresh["conversation"]
-    assert is_in(one, "first words") == ("registry", True, True)
-    assert is_in(two, "other words") == ("registry", True, True)
+    await_in(one, "first words", "registry")
+    await_in(two, "other words", "registry")
 
     for agent, words in ((one, "first after"), (two, "other after")):
         before = agent.identity()["conversation"]
@@ -62,13 +60,13 @@ def test_both_panes_are_certain_whoever_runs_them(stage: Stage) -> None:
         assert not (found["certain"] and found["conversation"] == before), found
         agent.ask(words)
         wait_until(agent, State.IDLE)
-        assert is_in(agent, words) == ("registry", True, True)
+        await_in(agent, words, "registry")
 
     with at_work(two):
-        assert is_in(two, "other after") == ("registry", True, True)
+        await_in(two, "other after", "registry")
     two.type("[[tool=touch made]] run it")
     wait_until(two, State.ATTENTION)
-    assert is_in(two, "other after") == ("registry", True, True)
+    await_in(two, "other after", "registry")
     two.keys("y")
     two.wait_for(r"STUB-DONE")
     wait_until(two, State.IDLE)
@@ -82,7 +80,7 @@ def test_both_panes_are_certain_whoever_runs_them(stage: Stage) -> None:
     assert command is not None
     back = stage.start("cline", command=command.argv, ready=r"other after")
     back.wait_for(r"Auto-approve all disabled")
-    assert is_in(back, "other after") == ("registry", True, True)
+    await_in(back, "other after", "registry")
 
 
 def test_without_a_log_it_is_right_or_uncertain(stage: Stage) -> None:

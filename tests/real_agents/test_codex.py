@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
@@ -29,34 +28,28 @@ def thread(agent: Agent) -> str:
     return str(re.findall(r"Session: +(\S+)", shown)[-1])
 
 
-def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
-    found = agent.identity()
-    assert found["conversation"] == expected, found
-    return found["evidence"], found["certain"], found["prompted"]
-
-
 def test_without_a_daemon_the_lock_loaded_last_is_the_thread(stage: Stage) -> None:
     one = stage.start("codex", "--no-daemon")
     wait_until(one, State.IDLE)
     first = thread(one)
-    assert is_in(one, first) == ("open-file", True, False)
+    one.await_in(first, "open-file", prompted=False)
     one.ask("first words")
     one.ask("second words")
     two = stage.start("codex", "--no-daemon", size=(80, 30))
     two.ask("other words")
-    assert is_in(one, first) == ("open-file", True, True)
-    assert is_in(two, thread(two)) == ("open-file", True, True)
+    one.await_in(first, "open-file")
+    two.await_in(thread(two), "open-file")
 
     one.new_conversation()
     one.wait_for(lambda screen: "second words" not in screen)
     second = thread(one)
     assert second != first
-    assert is_in(one, second) == ("open-file", True, False)
+    one.await_in(second, "open-file", prompted=False)
     one.ask("in the second")
     one.type("/fork")
     one.wait_for(r"Fork created")
     forked = thread(one)
-    assert is_in(one, forked) == ("open-file", True, True)
+    one.await_in(forked, "open-file")
     assert one.row()["parent"] == second
 
     one.type("/resume")
@@ -66,7 +59,7 @@ def test_without_a_daemon_the_lock_loaded_last_is_the_thread(stage: Stage) -> No
     one.wait_until_still()
     one.keys("Enter")
     one.wait_for(r"› first words")
-    assert is_in(one, first) == ("open-file", True, True)
+    one.await_in(first, "open-file")
 
 
 def test_its_screens_and_the_way_back(stage: Stage) -> None:
@@ -91,7 +84,7 @@ def test_its_screens_and_the_way_back(stage: Stage) -> None:
     command = CODEX.resume(identity, launched)
     assert command is not None
     back = stage.start("codex", command=command.argv, ready=r"STUB-DONE")
-    assert is_in(back, mine) == ("open-file", True, True)
+    back.await_in(mine, "open-file")
     wait_until(back, State.ERROR)
 
 
@@ -100,8 +93,8 @@ def test_with_a_daemon_the_title_says_which_of_its_threads(stage: Stage) -> None
     wait_until(unset, State.IDLE)
     unset.ask("without the title")
     plain = thread(unset)
-    found = unset.identity()
-    assert (found["conversation"], found["certain"]) == (plain, False)
+    found = unset.identity_once(lambda found: found["conversation"] == plain)
+    assert not found["certain"]
 
     stage.perdure.ok("hooks", "install", "codex")
     one, two = (stage.start("codex") for _ in range(2))
@@ -109,19 +102,19 @@ def test_with_a_daemon_the_title_says_which_of_its_threads(stage: Stage) -> None
         agent.wait_for(r"[0-9a-f]{8}-[0-9a-f]{4}-", where="title")
     one.ask("words of one")
     mine, theirs = thread(one), thread(two)
-    assert is_in(one, mine) == ("registry", True, True)
-    assert is_in(two, theirs) == ("registry", True, False)
+    one.await_in(mine, "registry")
+    two.await_in(theirs, "registry", prompted=False)
 
     one.new_conversation()
     one.wait_for(lambda title: mine[:20] not in title, where="title")
     new = thread(one)
-    assert is_in(one, new) == ("registry", True, False)
+    one.await_in(new, "registry", prompted=False)
     one.type("/resume")
     one.wait_for(r"ago +\S")
     one.write("words of one")
     one.wait_until_still()
     one.keys("Enter")
     one.wait_for(r"› words of one")
-    assert is_in(one, mine) == ("registry", True, True)
+    one.await_in(mine, "registry")
     found = unset.identity()
     assert (found["conversation"], found["certain"]) == (plain, False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from perdure.agents.copilot import Copilot
 from perdure.model.identity import Identity
 from perdure.model.process import Command
 from perdure.model.screen import State
-from tests.real_agents.kit import Agent, Stage, once_written
+from tests.real_agents.kit import Stage, once_written
 from tests.real_agents.seeing import at_work, wait_until
 from tests.waiting import wait_for
 
@@ -39,12 +38,6 @@ def conversation(stage: Stage, words: str) -> str:
     return found
 
 
-def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
-    found = agent.identity()
-    assert found["conversation"] == expected, found
-    return found["evidence"], found["certain"], found["prompted"]
-
-
 def test_the_conversation_in_sight_is_certain_however_it_got_there(stage: Stage) -> None:
     one = stage.start("copilot", "--allow-tool=shell(true)", cwd=stage.repository("alpha"))
     two = stage.start("copilot", size=(60, 30))
@@ -52,8 +45,8 @@ def test_the_conversation_in_sight_is_certain_however_it_got_there(stage: Stage)
     one.ask("more words")
     two.ask("other words")
     first = conversation(stage, "first words")
-    assert is_in(one, first) == ("registry", True, True)
-    assert is_in(two, conversation(stage, "other words")) == ("registry", True, True)
+    one.await_in(first, "registry")
+    two.await_in(conversation(stage, "other words"), "registry")
     row = one.row()
     assert (row["branch"], row["task"]) == ("trunk", "more words"), row
 
@@ -67,7 +60,7 @@ def test_the_conversation_in_sight_is_certain_however_it_got_there(stage: Stage)
     assert (fresh["certain"], fresh["prompted"]) == (True, False)
     assert fresh["conversation"] not in (first, None)
     one.ask("after new")
-    assert is_in(one, conversation(stage, "after new")) == ("registry", True, True)
+    one.await_in(conversation(stage, "after new"), "registry")
 
     stage.stub.let_go(1)
 
@@ -75,26 +68,25 @@ def test_the_conversation_in_sight_is_certain_however_it_got_there(stage: Stage)
     one.type(f"/resume {first}")
     one.wait_for(r"first words")
     wait_until(one, State.IDLE)
-    assert is_in(one, first) == ("registry", True, True)
+    one.await_in(first, "registry")
     one.new_conversation()
     one.wait_for(r"Started a fresh session")
     one.ask("after clear")
-    assert is_in(one, conversation(stage, "after clear")) == ("registry", True, True)
-    assert is_in(two, conversation(stage, "other words")) == ("registry", True, True)
+    one.await_in(conversation(stage, "after clear"), "registry")
+    two.await_in(conversation(stage, "other words"), "registry")
 
 
 def test_without_a_log_it_is_right_or_uncertain_and_comes_back(stage: Stage) -> None:
     agent = stage.start("copilot", "--log-level=none", size=(80, 24))
-    fresh = agent.identity()
-    assert (fresh["evidence"], fresh["certain"], fresh["prompted"]) == ("open-file", True, False)
+    fresh = agent.certain_identity()
+    assert (fresh["evidence"], fresh["prompted"]) == ("open-file", False)
     agent.ask("first words")
     first = conversation(stage, "first words")
     assert first == fresh["conversation"]
-    assert is_in(agent, first) == ("open-file", True, True)
+    agent.await_in(first, "open-file")
     agent.type("/fork")
     agent.wait_for(r"Forked from")
-    found = agent.identity()
-    assert not found["certain"], found
+    agent.identity_once(lambda found: not found["certain"])
 
     with at_work(agent):
         pass
@@ -120,4 +112,4 @@ def test_without_a_log_it_is_right_or_uncertain_and_comes_back(stage: Stage) -> 
     back.wait_for(r"run it")
     wait_until(back, State.IDLE)
     # Before its first prompt there is no lock.
-    assert is_in(back, mine) == ("argv", True, True)
+    back.await_in(mine, "argv")

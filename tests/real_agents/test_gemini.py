@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from perdure.model.screen import State
-from tests.real_agents.kin import bring_back, is_in, show_every_state
+from tests.real_agents.kin import bring_back, show_every_state
 from tests.real_agents.kit import Stage, once_written
 from tests.real_agents.seeing import wait_until, wait_until_untold
 
@@ -40,21 +40,21 @@ def test_with_hooks_it_is_certain_and_follows_every_change(stage: Stage) -> None
     one = stage.start("gemini", "--session-id", GIVEN)
     one.ask("words of one")
     one.ask("more words")
-    assert is_in(one, GIVEN) == ("hook", True, True)
+    one.await_in(GIVEN, "hook")
     assert one.row()["task"] == "more words"
     two = stage.start("gemini", size=(80, 30))
     two.ask("words of two")
     theirs = conversation(stage, "words of two")
-    assert is_in(two, theirs) == ("hook", True, True)
+    two.await_in(theirs, "hook")
     # A hook record from before the last save says no more than what was saved.
-    assert is_in(one, GIVEN) == ("remembered", True, True)
+    one.await_in(GIVEN, "remembered")
 
     one.new_conversation()
     one.wait_for(lambda screen: "words of one" not in screen)
     one.wait_until_still()
     one.ask("after clearing")
     cleared = conversation(stage, "after clearing")
-    assert is_in(one, cleared) == ("hook", True, True)
+    one.await_in(cleared, "hook")
 
     # No hook tells of this one: doubt is all there can be until the next prompt.
     one.type("/resume")
@@ -68,19 +68,19 @@ def test_with_hooks_it_is_certain_and_follows_every_change(stage: Stage) -> None
     wait_until(one, State.IDLE)
     assert not one.identity()["certain"]
     one.ask("taken up again")
-    assert is_in(one, GIVEN) == ("hook", True, True)
+    one.await_in(GIVEN, "hook")
 
 
 def test_without_hooks_it_is_right_or_uncertain_and_its_screens_are_read(stage: Stage) -> None:
     agent = stage.start("gemini", "--session-id", GIVEN, "--approval-mode", "default", size=(90, 30))
     wait_until(agent, State.IDLE)
-    assert is_in(agent, GIVEN) == ("argv", True, False)
+    agent.await_in(GIVEN, "argv", prompted=False)
     show_every_state(agent)
-    assert is_in(agent, GIVEN) == ("argv", True, True)
+    agent.await_in(GIVEN, "argv")
     agent.quit()
 
     back = bring_back(stage, "gemini", GIVEN)
-    assert is_in(back, GIVEN) == ("argv", True, True)
+    back.await_in(GIVEN, "argv")
     back.ask("after coming back")
     assert back.row()["task"] == "after coming back"
     back.new_conversation()

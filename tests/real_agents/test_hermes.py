@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from typing import Any
 
 import pytest
 
@@ -31,14 +30,6 @@ def conversation(stage: Stage, words: str) -> str:
     return once_written(lambda: asked(stage, sql, f"%{words}%"), words)
 
 
-def is_in(agent: Agent, expected: str) -> tuple[Any, ...]:
-    found = agent.identity()
-    assert found["conversation"] == expected, found
-    # What was known by a record at the last save is remembered until there is a newer one.
-    evidence = "hook" if found["evidence"] == "remembered" else found["evidence"]
-    return evidence, found["certain"], found["prompted"]
-
-
 def is_right_or_uncertain(agent: Agent, words: str) -> None:
     found = agent.identity()
     assert not found["certain"] or found["conversation"] == conversation(agent.stage, words), found
@@ -63,25 +54,25 @@ def test_with_its_hooks_every_conversation_is_certain(stage: Stage) -> None:
     for agent in (one, two):
         wait_until(agent, State.IDLE)
     first = conversation(stage, "first words")
-    assert is_in(one, first) == ("hook", True, True)
-    assert is_in(two, conversation(stage, "other words")) == ("hook", True, True)
+    one.await_in(first, "hook")
+    two.await_in(conversation(stage, "other words"), "hook")
 
     begin_anew(one)
     new = asked(stage, "SELECT id FROM sessions ORDER BY started_at DESC")
     assert new is not None
-    assert is_in(one, new) == ("hook", True, False)
+    one.await_in(new, "hook", prompted=False)
     one.type('[[call=delegate_task {"goal": "child words", "context": "none"}]] delegate')
     one.wait_for(r"ASYNC DELEGATION")
     wait_until(one, State.IDLE)
-    assert is_in(one, new) == ("hook", True, True)
-    assert is_in(two, conversation(stage, "other words")) == ("hook", True, True)
+    one.await_in(new, "hook")
+    two.await_in(conversation(stage, "other words"), "hook")
 
     one.type(f"/resume {first}")
     one.wait_for(r"Resumed session")
     is_right_or_uncertain(one, "first words")
     one.ask("back in the first")
     wait_until(one, State.IDLE)
-    assert is_in(one, first) == ("hook", True, True)
+    one.await_in(first, "hook")
 
 
 def test_without_them_it_is_never_wrong_and_certain(stage: Stage) -> None:
@@ -108,25 +99,25 @@ def test_without_them_it_is_never_wrong_and_certain(stage: Stage) -> None:
     assert command is not None
     back = stage.start("hermes", command=command.argv, ready=r"Resumed session")
     wait_until(back, State.IDLE)
-    assert is_in(back, mine) == ("argv", True, True)
+    back.await_in(mine, "argv")
     begin_anew(back)
     found = back.identity()
     assert found["conversation"] != mine
     assert not found["certain"]
 
     lost = stage.start("hermes", "--resume", "20200101_000000_abcdef", ready=r"Session not found")
-    assert is_in(lost, "20200101_000000_abcdef") == ("argv", False, False)
+    lost.await_in("20200101_000000_abcdef", "argv", certain=False, prompted=False)
 
 
 def test_its_terminal_interface_has_a_worker_that_tells(stage: Stage) -> None:
     agent = stage.start("hermes", "--tui", ready=r"─ ready │")
     agent.ask("first words")
     wait_until(agent, State.IDLE)
-    assert is_in(agent, conversation(stage, "first words")) == ("registry", True, True)
+    agent.await_in(conversation(stage, "first words"), "registry")
     agent.new_conversation()
     wait_until(agent, State.ATTENTION, r"Start a new session\?")
     agent.keys("y")
     agent.wait_for(r"new session started")
     agent.ask("after new")
     wait_until(agent, State.IDLE)
-    assert is_in(agent, conversation(stage, "after new")) == ("registry", True, True)
+    agent.await_in(conversation(stage, "after new"), "registry")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import time
 from contextlib import closing
-from typing import Any
 
 import pytest
 
@@ -33,15 +32,11 @@ def conversation(stage: Stage, words: str) -> tuple[str, str]:
     return once_written(look, words)
 
 
-def is_in(agent: Agent, words: str) -> tuple[Any, ...]:
-    """Return how it is known that the agent is where this was said."""
+def await_in(agent: Agent, words: str, evidence: str) -> None:
+    """Wait until it is known to be where this was said."""
     # It is given another title once something was answered in it.
     agent.wait_for(lambda shown: shown == f"OC | {conversation(agent.stage, words)[1]}", where="title")
-    found = agent.identity()
-    assert found["conversation"] == conversation(agent.stage, words)[0], found
-    # What was known by a record at the last save is remembered until there is a newer one.
-    evidence = "hook" if found["evidence"] == "remembered" else found["evidence"]
-    return evidence, found["certain"], found["prompted"]
+    agent.await_in(conversation(agent.stage, words)[0], evidence)
 
 
 def await_nowhere(agent: Agent) -> None:
@@ -68,14 +63,14 @@ def test_with_its_plugin_every_conversation_is_certain(stage: Stage) -> None:
     one.ask("first words")
     one.ask("second words")
     two.ask("other words")
-    assert is_in(one, "first words") == ("hook", True, True)
-    assert is_in(two, "other words") == ("hook", True, True)
+    await_in(one, "first words", "hook")
+    await_in(two, "other words", "hook")
 
     one.new_conversation()
     one.wait_for(READY)
     await_nowhere(one)
     one.ask("after new")
-    assert is_in(one, "after new") == ("hook", True, True)
+    await_in(one, "after new", "hook")
 
     one.type("/sessions")
     wait_until_untold(one, r"Sessions +esc")
@@ -83,8 +78,8 @@ def test_with_its_plugin_every_conversation_is_certain(stage: Stage) -> None:
     one.wait_until_still()
     one.keys("Enter")
     one.wait_for(r"second words")
-    assert is_in(one, "first words") == ("title", True, True)
-    assert is_in(two, "other words") == ("hook", True, True)
+    await_in(one, "first words", "title")
+    await_in(two, "other words", "hook")
 
 
 def test_without_it_the_title_tells_and_the_command_line_when_it_is_back(stage: Stage) -> None:
@@ -92,8 +87,8 @@ def test_without_it_the_title_tells_and_the_command_line_when_it_is_back(stage: 
     with at_work(one):
         pass
     two.ask("other words")
-    assert is_in(one, "think") == ("title", True, True)
-    assert is_in(two, "other words") == ("title", True, True)
+    await_in(one, "think", "title")
+    await_in(two, "other words", "title")
     two.new_conversation()
     two.wait_for(READY)
     await_nowhere(two)
@@ -111,5 +106,5 @@ def test_without_it_the_title_tells_and_the_command_line_when_it_is_back(stage: 
     command = OpenCode().resume(Identity(agent="opencode", conversation=mine, prompted=True), launched)
     assert command is not None
     back = stage.start("opencode", command=command.argv, ready=r"STUB-DONE")
-    assert is_in(back, "think") == ("argv", True, True)
+    await_in(back, "think", "argv")
     wait_until(back, State.ERROR)
