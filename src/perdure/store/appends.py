@@ -133,9 +133,10 @@ class Appends:
 
     def _gather(self) -> None:
         """Let those run who were written together the last time, and are about to come again; nobody is waited for."""
-        for _ in range(2 * self._usual):
-            if len(self._waiting) >= self._usual:
-                return
+        came = -1
+        # No longer than anybody comes: after a crowd, one who is alone would wait for it a millisecond long.
+        while came < len(self._waiting) < self._usual:
+            came = len(self._waiting)
             sleep(0)
 
     def _pass_on(self) -> None:

@@ -25,7 +25,7 @@ _AT_ONCE, _GATHERING = 200, 0.3
 #: For how long the indexer waits for more once it has nothing to do: to begin another is dear for whoever appends.
 _RESTING = 60.0
 #: After how many of them the database's log is emptied.
-_LOGGED = 100
+_LOGGED = 400
 #: Before and after every stamp, and behind every id.
 _EVER, _NEVER, _LAST = "", "~", (1 << 63) - 1
 #: Of how many turns that match, the latest, the best are chosen when not more are wanted; and how many bytes one may
