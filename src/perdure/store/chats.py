@@ -13,7 +13,7 @@ from perdure.model.chat import Chat, CloseReason, Kinship, Turn
 from perdure.model.chat_import import Arrival, Arrived, come_in_closed, is_same_place, news
 from perdure.model.chat_owner import owner_of
 from perdure.model.text import is_storable
-from perdure.store import chat_events
+from perdure.store import chat_events, forgetting
 from perdure.store.chat_rows import SPAN, Ready, chat_columns, chat_from, ready
 from perdure.store.driver import Driver, Row, Spoilt, with_list
 from perdure.store.records import NO_LIMIT
@@ -252,10 +252,13 @@ class ChatBook(Search):
             if before is not None and max(touched_at, closed_at) >= stamp(before):
                 raise errors.Refused(f"Chat {id} was used in between.", chat=id)
             (searchable,) = self.driver.fetch(self.sql["searchable_of"], number=number)[0]
-            self.forget_words(id, number, list(self.rows_of(number, before=searchable)))
-            self.driver.execute(self.sql["delete_turns"], low=number * SPAN, high=(number + 1) * SPAN)
             self.driver.execute(self.sql["delete_chat"], number=number)
+            forgetting.begin(self, id, number, searchable)
             self.tell([chat_events.forgotten(id, moment_of(closed_at) if at is None else at)])
+        # It is gone, whatever happens now: what is left goes later then.
+        with suppress(errors.StoreUnusable):
+            while forgetting.go_on(self):
+                continue
 
     def refuse_to_change(self) -> None:
         """Raise `StoreUnusable` where nothing can be changed."""

@@ -17,14 +17,15 @@ from perdure.model.event import StoredEvent
 from perdure.model.job import Job
 from perdure.model.run import Run
 from perdure.model.snapshot import Snapshot
-from perdure.store.chat_rows import SPAN, chat_from
+from perdure.store.chat_rows import SPAN, chat_from, turn_from
 from perdure.store.driver import Row
 from perdure.store.first_page import WAYS, is_copied_readably, remove, size_of, tables_of
 from perdure.store.foreign import file_uri
+from perdure.store.forgetting import marked
 from perdure.store.jobs import job_from
 from perdure.store.numbers import EVENTS, RUNS, is_number
 from perdure.store.queries import queries
-from perdure.store.rows import snapshot_from, unpacked
+from perdure.store.rows import UNREADABLE, snapshot_from, unpacked
 from perdure.store.runs import event_from, run_from
 from perdure.store.sqlite import text_of
 
@@ -145,8 +146,22 @@ class Wreck:
         for number, id in self._ids().items():
             if number not in chats:
                 chats[number] = Saved(id=id, chat=None, next=0, turns=tuple(by_chat.pop(number, ())))
+        for number, id in self._forgotten():
+            # Only what is that chat's: a note may be damaged as anything else.
+            if number in chats and chats[number].id == id:
+                del chats[number]
+            elif any(_is_of(id, number, row) for row in by_chat.get(number, ())):
+                del by_chat[number]
         self.found["chats"] = len(chats)
         return chats, [row for rest in by_chat.values() for row in rest]
+
+    def _forgotten(self) -> set[tuple[int, str]]:
+        """The numbers and ids of chats that were being forgotten: nothing of them is to come back."""
+        for connection in self._connections():
+            with suppress(sqlite3.Error, TypeError, AttributeError):
+                marks = [marked(name) for name, _ in connection.execute(queries()["forgetting"])]
+                return {mark for mark in marks if mark is not None}
+        return set()
 
     def grants(self) -> dict[int, frozenset[str]]:
         """Return by the number of a chat to whom it was granted.
@@ -357,3 +372,11 @@ def _chat(row: Row) -> tuple[Chat, int] | None:
 
 def _owner(row: Row) -> str | None:
     return row[0] if isinstance(row[0], str) else None
+
+
+def _is_of(chat: str, number: int, row: Row) -> bool:
+    try:
+        turn_from(chat, number, row)
+    except UNREADABLE:
+        return False
+    return True

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from perdure import errors
 from perdure.model.chat import Found, Turn
-from perdure.store import words
+from perdure.store import forgetting, words
 from perdure.store.chat_rows import SPAN, plain, texts_of, turn_from
 from perdure.store.driver import Driver, Row, Spoilt, Value, with_list
 from perdure.store.pooled import Pooled
@@ -149,7 +149,7 @@ class Search(Turns):
             self.driver.execute(self._dialect("drop_index"))
             if self.driver.dialect == "sqlite":
                 self.driver.execute(self.sql["make_index_sqlite"])
-            self.driver.execute(self.sql["nothing_searchable"])
+            self._begin_index()
         self.wake_indexer()
 
     def forget_words(self, chat: str, number: int, rows: list[Row]) -> None:
@@ -197,7 +197,7 @@ class Search(Turns):
         try:
             while self._goes_on() and not self._is_closing.wait(_GATHERING):
                 self.tell_said()
-                while not self._is_closing.is_set() and self.index_turns():
+                while not self._is_closing.is_set() and (self.index_turns() or forgetting.go_on(self)):
                     continue
         except errors.PerdureError:
             pass  # whatever is the matter, whoever searches meets it too, and is told
@@ -232,6 +232,8 @@ class Search(Turns):
         numbers = self._numbers(chat, reaches, whose)
         if numbers is None:
             is_all = whose["everybody"] and whose["platform"] is None and whose["participant"] is None
+            # What is left of forgotten chats would take the place of what can be shown.
+            is_all = is_all and not forgetting.is_any_left(self)
             return self.driver.fetch(sql, low=0, high=_LAST, everywhere=int(bool(is_all)), limit=most, **among)
         found: list[Row] = []
         for number in numbers:
@@ -295,8 +297,13 @@ class Search(Turns):
                 if not self.driver.has_table("turn_terms"):
                     self.driver.execute(self.sql["drop_old_index_sqlite"])
                     self.driver.execute(self.sql["make_index_sqlite"])
-                    self.driver.execute(self.sql["nothing_searchable"])
+                    self._begin_index()
             self._has_index = True
+
+    def _begin_index(self) -> None:
+        """Note that nothing is indexed yet, of chats that are there and of those that are being forgotten."""
+        self.driver.execute(self.sql["nothing_searchable"])
+        self.driver.execute(self.sql["nothing_forgotten_searchable"])
 
     def _stretches(self, limit: int) -> Iterator[_Stretch]:
         for number, searchable, next, chat in self.driver.fetch_as_is(self.sql["chats_to_index"], limit=limit):

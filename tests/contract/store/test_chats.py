@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from itertools import count
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,7 +14,10 @@ from msgspec.structs import replace
 from perdure import errors
 from perdure.model.chat import CloseReason, Kinship, Source, Tokens
 from perdure.model.chat_owner import owner_of, reaches_of
+from perdure.model.event import EventKind
 from perdure.store import migrations, open_store
+from perdure.store.chats import ChatBook
+from perdure.store.forgetting import go_on, note
 from perdure.store.store import Store
 from tests.builders import a_capture, at
 from tests.contract.store.chats import a_chat, a_source, a_turn
@@ -198,6 +204,93 @@ def test_only_a_closed_chat_can_be_forgotten_with_all_that_was_said(store: Store
     book.append_turns("c2", [a_turn("other tiles")], at(0))
     assert [found.chat for found in book.search_turns("tiles")] == ["c2"]
     assert store.check() == ()
+
+
+def a_long_chat_to_forget(book: ChatBook) -> None:
+    book.begin_chat(a_chat("c1", key="k"))
+    book.append_turns("c1", [a_turn(f"secret tiles {number}") for number in range(450)], at(0))
+    assert len(book.search_turns("tiles", limit=1000)) == 450
+    book.begin_chat(a_chat("c2", key="k"), instead_of=book.open_chat("k"))
+
+
+def test_nobody_waits_for_a_long_chat_to_be_forgotten_as_a_whole(
+    opened: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = opened(), opened()
+    a_long_chat_to_forget(store.chats)
+    changing = store.chats.changing
+
+    def after_another() -> AbstractContextManager[None]:
+        other.chats.append_turns("c2", [a_turn("in between")], at(1))
+        return changing()
+
+    monkeypatch.setattr(store.chats, "changing", after_another)
+    store.chats.forget_chat("c1")
+    assert len(other.chats.load_turns("c2").turns) > 2
+    assert store.driver.fetch("SELECT count(*) FROM turns") == [(len(other.chats.load_turns("c2").turns),)]
+    assert store.check() == ()
+
+
+def test_a_short_chat_is_forgotten_in_one_go(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.chats.begin_chat(a_chat("c1", key="k"))
+    store.chats.append_turns("c1", [a_turn("secret tiles")] * 3, at(0))
+    store.chats.begin_chat(a_chat("c2", key="k"), instead_of=store.chats.open_chat("k"))
+    changing, times = store.chats.changing, count()
+
+    def once() -> AbstractContextManager[None]:
+        assert next(times) == 0
+        return changing()
+
+    monkeypatch.setattr(store.chats, "changing", once)
+    store.chats.forget_chat("c1")
+    assert store.driver.fetch("SELECT count(*) FROM turns") == [(0,)]
+    assert store.driver.fetch("SELECT count(*) FROM facts WHERE name LIKE 'forgetting%'") == [(0,)]
+
+
+@pytest.mark.parametrize("is_rebuilt", [False, True])
+def test_a_chat_whose_forgetting_was_interrupted_is_gone_and_the_rest_goes_later(
+    opened: Callable[[], Store], monkeypatch: pytest.MonkeyPatch, *, is_rebuilt: bool
+) -> None:
+    store = opened()
+    a_long_chat_to_forget(store.chats)
+    forget_words, times = store.chats.forget_words, count(1)
+
+    def interrupted(*which: Any) -> None:
+        if next(times) > 1:
+            raise KeyboardInterrupt
+        forget_words(*which)
+
+    monkeypatch.setattr(store.chats, "forget_words", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.chats.forget_chat("c1")
+    later = opened()
+    with pytest.raises(errors.ChatNotFound):
+        later.chats.load_turns("c1")
+    assert later.chats.search_turns("secret") == ()
+    assert later.check() == ()
+    assert len(later.read_events(kinds=[EventKind.CHAT_FORGOTTEN])) == 1
+    later.chats.append_turns("c2", [a_turn("other tiles")], at(0))
+    assert [found.chat for found in later.chats.search_turns("tiles", limit=1)] == ["c2"]
+    if is_rebuilt:
+        later.chats.rebuild_index()
+    later.chats.begin_chat(a_chat("c3", key="k"), instead_of=later.chats.open_chat("k"))
+    assert later.driver.fetch("SELECT count(*) FROM turns") == [(251,)]
+    later.chats.forget_chat("c2")
+    assert later.driver.fetch("SELECT count(*) FROM turns") == [(0,)]
+    later.chats.append_turns("c3", [a_turn("tiles again")], at(0))
+    assert [found.chat for found in later.chats.search_turns("tiles")] == ["c3"]
+    assert later.check() == ()
+
+
+def test_no_chat_that_is_there_goes_because_a_note_of_forgetting_was_damaged(store: Store) -> None:
+    store.chats.begin_chat(a_chat("c1"))
+    store.chats.append_turns("c1", [a_turn("kept")], at(0))
+    ((number,),) = store.driver.fetch("SELECT number FROM chats")
+    note(store.chats, "c0", number, 2)
+    while go_on(store.chats):
+        continue
+    assert [turn.content for turn in store.chats.load_turns("c1").turns] == ["kept"]
+    assert [found.chat for found in store.chats.search_turns("kept")] == ["c1"]
 
 
 def test_a_change_that_raises_changes_nothing(store: Store) -> None:

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from perdure import errors
 from perdure.model.chat import Turn
 from perdure.store import open_store
+from perdure.store.forgetting import go_on, note
 from perdure.store.repair import repair
 from perdure.store.store import Store
 from tests.builders import at
@@ -271,3 +272,33 @@ def test_what_was_taken_back_last_is_not_granted_again(granted: str) -> None:
         assert os.path.getsize(f"{second}/perdure.db-wal") > 0
         with mended(second, {leaves_of(f"{granted}/perdure.db", "turns")[3]}) as store:
             assert grants_of(store) == set(product(_CHATS, _OWNERS)) - {("c3", "carol")}
+
+
+@pytest.mark.parametrize("is_note_damaged", [False, True])
+def test_a_chat_that_was_being_forgotten_does_not_come_back_and_costs_no_other(*, is_note_damaged: bool) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        store = opened(directory)
+        for id in ("c1", "c2"):
+            store.chats.begin_chat(a_chat(id))
+            store.chats.append_turns(id, [a_turn(f"said in {id}")], at(0))
+        ((number,),) = store.driver.fetch("SELECT number FROM chats WHERE id = 'c1'")
+        ((other,),) = store.driver.fetch("SELECT number FROM chats WHERE id = 'c2'")
+        with store.chats.changing():
+            note(store.chats, "c1", other if is_note_damaged else number, 1)
+            store.driver.execute("DELETE FROM chats WHERE id = 'c1'")
+        ((root,),) = store.driver.fetch("SELECT rootpage FROM sqlite_master WHERE name = 'snapshots_by_time'")
+        store.driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        store.close()
+        with open(f"{directory}/perdure.db", "r+b") as file:
+            file.seek((root - 1) * _PAGE)
+            file.write(bytes(_PAGE))
+        list(repair(f"sqlite://{directory}/perdure.db", directory, at(9)))
+        store = opened(directory)
+        assert [chat.id for chat in store.chats.list_chats()] == ["c2"]
+        assert [turn.content for turn in store.chats.load_turns("c2").turns] == ["said in c2"]
+        # What nobody says was to go is kept aside.
+        assert store.driver.fetch("SELECT count(*) FROM damaged_turns") == [(int(is_note_damaged),)]
+        while go_on(store.chats):
+            continue
+        assert len(store.chats.load_turns("c2").turns) == 1
+        store.close()

@@ -91,8 +91,25 @@ DELETE FROM turns WHERE id = :id
 DELETE FROM turns WHERE id >= :low AND id < :high
 
 -- name: turns_without_chat
--- Turns whose chats are not there.
-SELECT id FROM turns WHERE id >> 32 NOT IN (SELECT number FROM chats) ORDER BY id
+-- Turns whose chats are not there, and were not forgotten.
+SELECT id FROM turns WHERE id >> 32 NOT IN (SELECT number FROM chats)
+AND id >> 32 NOT IN (SELECT CAST(substr(name, 12, 20) AS BIGINT) FROM facts WHERE name LIKE 'forgetting %') ORDER BY id
+
+-- name: forgetting
+-- Chats that were forgotten and of which something is left, with the position before which it is in the search index.
+SELECT name, value FROM facts WHERE name LIKE 'forgetting %'
+
+-- name: nothing_forgotten_searchable
+-- What is left of them is in no search index any more.
+UPDATE facts SET value = '1' WHERE name LIKE 'forgetting %'
+
+-- name: is_chat_there
+-- Whether there is a chat of a number.
+SELECT 1 FROM chats WHERE number = :number
+
+-- name: forgotten
+-- Nothing is left of one of them.
+DELETE FROM facts WHERE name = :name
 
 -- name: set_turn_aside
 -- Copy a turn that cannot be read to where it does no harm.
