@@ -167,7 +167,7 @@ def test_cut_off_anywhere_nothing_raises(name: str) -> None:
     # Only the last line is ever cut, so whole lines before it are tried once each, and places within a line.
     begin = 0
     for line in raw.splitlines(keepends=True):
-        for end in (*samples.ends(len(line)), len(line)):
+        for end in (*samples.ends(line), len(line)):
             cut.data = raw[begin : begin + end]
             judge(identity, cut)
         cut.data = raw[:begin]

@@ -70,7 +70,7 @@ def cuts(transcript: Transcript) -> Iterator[bytes]:
     header = lines[0] if transcript.header and lines else b""
     before = b""
     for line in lines:
-        yield from (header + before + line[:end] for end in samples.ends(len(line)))
+        yield from (header + before + line[:end] for end in samples.ends(line))
         before = line
 
 
