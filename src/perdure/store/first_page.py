@@ -1,6 +1,6 @@
 """A copy of a damaged SQLite file in which the first page says again what it says in every database of ours.
 
-One bit there and SQLite opens nothing of a file in which all the rest is as it was.
+One bit there and SQLite opens nothing of a file in which all the rest is as it was, or not all of it.
 """
 
 from __future__ import annotations
@@ -44,6 +44,16 @@ def tables_of(path: str) -> frozenset[str] | None:
             if "snapshots" in found:
                 return found
     return None
+
+
+def hides_pages(path: str) -> bool:
+    """Return whether the first page of a database says that it has fewer pages than there are: SQLite reads no others."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_KIND)
+    except OSError:
+        return False
+    return int.from_bytes(head[28:32], "big") < size_of(path) // _SIZE
 
 
 def is_copied_readably(path: str, copy: str) -> bool:

@@ -43,6 +43,8 @@ _DAMAGE = {
     sqlite3.SQLITE_CORRUPT: "it is damaged",
     sqlite3.SQLITE_NOTADB: "it is not a database",
 }
+#: What SQLite says of a number in the header which no version of it has ever written there, and with no code of its own.
+_NO_FORMAT = "unsupported file format"
 #: What the caller did wrong, or asked for: raised as it is.
 _NOT_ABOUT_THE_DATABASE = (sqlite3.ProgrammingError, sqlite3.IntegrityError)
 
@@ -432,8 +434,8 @@ def translated(path: str, error: sqlite3.DatabaseError) -> errors.StoreUnusable:
     """Return our sentence for what SQLite says about the database at `path`."""
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
-    if primary in _DAMAGE or _is_about_text(error):
-        cause = _DAMAGE[primary or sqlite3.SQLITE_CORRUPT]
+    if primary in _DAMAGE or _is_about_text(error) or str(error) == _NO_FORMAT:
+        cause = _DAMAGE.get(primary or 0, _DAMAGE[sqlite3.SQLITE_CORRUPT])
         return errors.StoreDamaged(
             f"The database {path} cannot be used: {cause}; `perdure check --repair` sets it aside and rebuilds it.",
             path=path,

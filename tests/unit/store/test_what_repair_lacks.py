@@ -117,6 +117,31 @@ def test_a_first_page_costs_nothing_of_the_rest(
         )
 
 
+def hide_a_page(content: bytearray) -> None:
+    content[28:32] = (int.from_bytes(content[28:32], "big") - 1).to_bytes(4, "big")
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        # Of every number that stands in the header, the last byte.
+        *(pytest.param(flip(place, 1), id=f"byte {place}") for place in (*range(23, 72, 4), 91, 95, 99, 102, 104, 107)),
+        hide_a_page,
+    ],
+)
+def test_nothing_in_the_header_costs_anything_where_no_log_says_it_again(
+    spoilt: str, how: Callable[[bytearray], object]
+) -> None:
+    with closing(opened(spoilt)):
+        pass
+    before = said(spoilt)
+    assert len(before) == len(_CHATS)
+    assert not os.path.exists(f"{spoilt}/perdure.db-wal")
+    change(spoilt, how)
+    repair(f"sqlite://{spoilt}/perdure.db", spoilt, at(100))
+    assert said(spoilt) == before
+
+
 def cut_short(content: bytearray) -> None:
     del content[len(content) // 2 :]
 
