@@ -22,8 +22,8 @@ from perdure.store.chat_rows import (
     chat_columns,
     chat_from,
     decoded_as,
+    is_turn_of,
     stands_for,
-    turn_from,
     was_taken_back,
 )
 from perdure.store.chats import ChatBook
@@ -158,7 +158,7 @@ def _still(book: ChatBook, damage: ChatDamage) -> ChatDamage | None:
     if not places or not damage.chat:
         return damage if places else None
     for row in book.driver.fetch_as_is(book.sql["turns_between"], low=low, high=high, limit=1):
-        return None if _is_readable(damage.chat, damage.number, row) else damage
+        return None if is_turn_of(damage.chat, damage.number, row) else damage
     return damage if stands_for(*places[0][1:])[0] is None else None
 
 
@@ -185,14 +185,6 @@ def _damage_in(book: ChatBook, row: Row) -> Iterator[ChatDamage]:
             yield ChatDamage(number=number, chat=id, is_misfiled=True)
     with suppress(errors.ChatNotFound):
         yield from _damaged_words(book, number, id, turns)
-
-
-def _is_readable(id: str, number: int, row: Row) -> bool:
-    try:
-        turn_from(id, number, row)
-    except UNREADABLE:
-        return False
-    return True
 
 
 def adopt(book: ChatBook, saved: Saved, number: int, now: datetime, owners: Iterable[str] = ()) -> bool:
@@ -248,7 +240,7 @@ def _stands_for(id: str, number: int, row: Row) -> int:
     if row[3] in (LEFT_OUT, LOST, LOST_HIDDEN):
         kind, count = stands_for(row[3], row[4])
         return 0 if kind is None else count
-    return int(_is_readable(id, number, row))
+    return int(is_turn_of(id, number, row))
 
 
 def keep_aside(book: ChatBook, row: Row, now: datetime) -> None:
@@ -263,7 +255,7 @@ def _damaged_words(book: ChatBook, number: int, id: str, turns: int) -> Iterator
     next = spot.next
     if spot.is_misplaced:
         yield ChatDamage(number=number, chat=id, is_misplaced=True)
-    damaged = {row[0] for row in book.rows_of(number) if not _is_readable(id, number, row)}
+    damaged = {row[0] for row in book.rows_of(number) if not is_turn_of(id, number, row)}
     gaps, lost, first = [], 0, 1
     for position, hidden, count in book.places_of(number):
         if hidden is None:

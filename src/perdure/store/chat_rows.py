@@ -103,6 +103,15 @@ def turn_from(chat: str, number: int, row: Row) -> Turn:
     return decoded_as(Turn, place + body[1:])
 
 
+def is_turn_of(chat: str, number: int, row: Row) -> bool:
+    """Return whether a row is a turn of that chat, as it was written."""
+    try:
+        turn_from(chat, number, row)
+    except UNREADABLE:
+        return False
+    return True
+
+
 def reader_of(chat: str, number: int) -> Callable[[Row], Turn]:
     """Return what does the same as `turn_from` for one chat after the other of its rows, and most of them quicker."""
     decode, first = decoder_of(Turn).decode, number * SPAN

@@ -17,7 +17,7 @@ from perdure.model.event import StoredEvent
 from perdure.model.job import Job
 from perdure.model.run import Run
 from perdure.model.snapshot import Snapshot
-from perdure.store.chat_rows import SPAN, chat_from, turn_from
+from perdure.store.chat_rows import SPAN, chat_from, is_turn_of
 from perdure.store.driver import Row
 from perdure.store.first_page import WAYS, hides_pages, is_copied_readably, remove, size_of, tables_of
 from perdure.store.foreign import file_uri
@@ -25,7 +25,7 @@ from perdure.store.forgetting import marked
 from perdure.store.jobs import job_from
 from perdure.store.numbers import EVENTS, RUNS, is_number
 from perdure.store.queries import queries
-from perdure.store.rows import UNREADABLE, snapshot_from, unpacked
+from perdure.store.rows import snapshot_from, unpacked
 from perdure.store.runs import event_from, run_from
 from perdure.store.sqlite import text_of
 
@@ -150,7 +150,7 @@ class Wreck:
             # Only what is that chat's: a note may be damaged as anything else.
             if number in chats and chats[number].id == id:
                 del chats[number]
-            elif any(_is_of(id, number, row) for row in by_chat.get(number, ())):
+            elif any(is_turn_of(id, number, row) for row in by_chat.get(number, ())):
                 del by_chat[number]
         self.found["chats"] = len(chats)
         return chats, [row for rest in by_chat.values() for row in rest]
@@ -372,11 +372,3 @@ def _chat(row: Row) -> tuple[Chat, int] | None:
 
 def _owner(row: Row) -> str | None:
     return row[0] if isinstance(row[0], str) else None
-
-
-def _is_of(chat: str, number: int, row: Row) -> bool:
-    try:
-        turn_from(chat, number, row)
-    except UNREADABLE:
-        return False
-    return True
