@@ -2,7 +2,8 @@
 
 A run outlives its process, its server and its machine. In this order a pane is taken for the run that
 
-1. was in this very pane of this very server process;
+1. was in this very pane of this very server process, unless it is a shell that was new just now, and a restore says only
+   then which conversation it has kept for that pane;
 2. was certainly in the same conversation, and is nowhere else; a restore that has just started an agent in it is enough;
 3. was the last in the same place of the same server: session, window and pane by name and number, and is nowhere else.
 
@@ -15,7 +16,7 @@ place make an agent's run of what opens there later, unless a restore has made t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -56,8 +57,13 @@ class Recognised(Struct, frozen=True, kw_only=True):
     unsaid: tuple[Found, ...] = ()
 
 
-def recognise(found: Sequence[Found], runs: Sequence[Run], servers: Iterable[str]) -> Recognised:
-    """Return which pane is which run. `servers` are the keys of those that were looked at: only their runs can be gone."""
+def recognise(
+    found: Sequence[Found], runs: Sequence[Run], servers: Iterable[str], *, young: Container[str] = ()
+) -> Recognised:
+    """Return which pane is which run. `servers` are the keys of those that were looked at: only their runs can be gone.
+
+    `young` are the ids of shells that were new just now: a conversation may turn out to be kept for their panes.
+    """
     known: dict[int, Run] = {}
     free = {run.id: run for run in sorted(runs, key=_recency)}
     # Whoever says it best comes first, in whichever order they were found.
@@ -72,7 +78,8 @@ def recognise(found: Sequence[Found], runs: Sequence[Run], servers: Iterable[str
             if run is not None and run.id in free and may_be(each, run):
                 known[index] = free.pop(run.id)
 
-    claim(_pane)
+    lost = {_conversation(run) for run in runs if run.is_over}
+    claim(_pane, lambda each, run: not (run.id in young and _is_kept_for(each, lost)))
     looked_at = frozenset(servers)
     # Of a server that was not looked at nobody knows whether its panes are gone.
     for id in [id for id, run in free.items() if not run.is_over and run.server.key not in looked_at]:
@@ -202,6 +209,12 @@ def _process(each: Found | Run) -> object:
 def _conversation(each: Found | Run) -> object:
     # A guess may be wrong, and would give one run's id to another.
     return sure_conversation(each.identity)
+
+
+def _is_kept_for(each: Found, lost: Container[object]) -> bool:
+    """Whether a conversation that was in a run which is over is kept for this pane, and no agent is in it."""
+    own = _conversation(each)
+    return own is not None and each.identity is not None and each.identity.is_kept and own in lost
 
 
 def _resumed(each: Found | Run) -> object:

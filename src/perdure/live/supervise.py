@@ -129,7 +129,10 @@ class Supervisor:
         servers = {capture.server.key for capture in captures}
         self._let_go_for_good(everything, servers)
         everyone = [*self._over.values(), *self.runs]
-        result = recognise(found, everyone, servers)
+        young = {
+            run.id for run in self.runs if run.identity is None and timedelta() <= now - run.created_at < SAYS_WITHIN
+        }
+        result = recognise(found, everyone, servers, young=young)
         unsaid = () if at_once else {_key(each) for each in result.unsaid if self._may_still_say(each, now)}
         self._beginning = {key: at for key, at in self._beginning.items() if now - at < FORGOTTEN_AFTER}
         panes = [(each, run) for each, run in result.panes if _key(each) not in unsaid]

@@ -127,6 +127,23 @@ def test_the_same_conversation_of_another_agent_or_profile_is_another(another: I
     assert ids(recognise([there(place=ELSEWHERE, identity=another)], [run], [SERVER.key])) == [None]
 
 
+def test_a_shell_for_which_a_conversation_turns_out_to_be_kept_is_the_run_that_was_in_it() -> None:
+    """A restore says so a moment after the pane is there: until then it is a shell like any other."""
+    kept = there(identity=an_identity(conversation="c1", evidence=Evidence.KEPT))
+    was, shell = over(known("r1", conversation="c1")), known("r2", process=AFTER)
+    result = recognise([kept], [was, shell], [SERVER.key], young={"r2"})
+    assert (ids(result), gone(result)) == (["r1"], ["r2"])
+    # One that somebody has worked in by then, or has run an agent in, stays who it is.
+    assert ids(recognise([kept], [was, shell], [SERVER.key])) == ["r2"]
+    # As does one that would become nobody, or somebody who is elsewhere.
+    assert ids(recognise([kept], [shell], [SERVER.key], young={"r2"})) == ["r2"]
+    there_is = known("r1", process=AFTER, pane="%2", conversation="c1")
+    both = [kept, there("%2", ELSEWHERE, "c1")]
+    assert ids(recognise(both, [there_is, shell], [SERVER.key], young={"r2"})) == ["r2", "r1"]
+    living = there("%1", conversation="c1")
+    assert ids(recognise([living], [was, shell], [SERVER.key], young={"r2"})) == ["r2"]
+
+
 def test_nobody_takes_the_id_of_whoever_is_still_there() -> None:
     run = known(conversation="c1", process=AFTER)
     found = [there("%2", ELSEWHERE, "c1"), there("%1", conversation="c1")]

@@ -364,3 +364,18 @@ def test_what_is_kept_for_a_pane_is_told_of_its_run_as_long_as_it_is_kept() -> N
     assert (run.id, run.tenant) == ("r1", None)
     # Whoever takes it up elsewhere is the same run all the same.
     assert sure_conversation(run.identity) == sure_conversation(kept)
+
+
+@pytest.mark.parametrize(("seconds", "id"), [(3, "r1"), (60, "r2")])
+def test_what_a_restore_says_only_then_to_be_kept_for_a_pane_gives_it_its_run_back(seconds: float, id: str) -> None:
+    """Unless somebody may have got used to the shell."""
+    ids = Ids()
+    supervisor = _fallen(ids)
+    supervisor.discover([_capture(a_pane(0), pid=301)], ids, at(2), reason="any")
+    assert [run.id for run in supervisor.runs] == ["r2"]
+    kept = a_pane(0, identity=an_identity(evidence=Evidence.KEPT))
+    for _ in range(2):
+        assert not supervisor.discover([_capture(kept, pid=301)], ids, at(seconds), reason="any")
+        assert [run.id for run in supervisor.runs] == [id]
+    told = [(event.kind, event.run) for event in supervisor.batch().events]
+    assert ((EventKind.RUN_DELETED, "r2") in told) == (id == "r1")
