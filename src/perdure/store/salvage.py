@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from itertools import groupby, pairwise
 from typing import TypeVar
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from perdure import errors
 from perdure.model.chat import Chat
-from perdure.model.event import StoredEvent
+from perdure.model.event import EventKind, StoredEvent
 from perdure.model.job import Job
 from perdure.model.run import Run
 from perdure.model.snapshot import Snapshot
@@ -39,6 +39,9 @@ _WAYS = {
     "jobs": ("rowid", "sqlite_autoindex_jobs_1", "jobs_by_order", "jobs_by_owner"),
     "job_notices": ("seq", "job_notices_by_owner"),
 }
+#: The index that has the ids of chats with their numbers.
+_BY_ID = "sqlite_autoindex_chats_1"
+_EVENT = "SELECT seq, happened_at, kind, run, body FROM events WHERE seq = :key"
 #: The trees in which a grant stands, in each of them whole.
 _GRANTS = ("NOT INDEXED", "INDEXED BY sqlite_autoindex_chat_grants_1", "INDEXED BY chat_grants_by_owner")
 
@@ -49,6 +52,8 @@ _Kind = TypeVar("_Kind")
 _MANY = 1_000_000
 #: How many turns a chat may have of which nothing is known.
 _GUESS = 1_000
+#: Of how many turns of one chat it is asked whose they are.
+_SAMPLE = 20
 
 
 class Saved(Struct, frozen=True, kw_only=True):
@@ -124,18 +129,20 @@ class Wreck:
     def events(self) -> tuple[StoredEvent, ...]:
         """Return every event that is whole, each once."""
         found: dict[int, StoredEvent] = {}
-        sql = "SELECT seq, happened_at, kind, run, body FROM events WHERE seq = :key"
-        for seq, event in self._read("events", sql, event_from):
+        for seq, event in self._read("events", _EVENT, event_from):
             found.setdefault(seq, event)
         return tuple(found.values())
 
     def chats(self) -> tuple[dict[int, Saved], list[Row]]:
-        """Return by its number every chat of which at least the id is known, and the rows of turns of all others."""
+        """Return by its number every chat of which at least the id is known, and the rows of turns of all others.
+
+        Nothing of a chat that was forgotten, or that was being forgotten.
+        """
         found: dict[int, tuple[Chat, int]] = {}
         sql = queries()["get_chat"].replace("body FROM", "body, next FROM").replace("id = :id", "number = :key")
         for number, chat in self._read("chats", sql, _chat):
             found.setdefault(number, chat)
-        rows = self._turns({number: next for number, (_, next) in found.items()})
+        rows, behind = self._turns({number: next for number, (_, next) in found.items()})
         by_chat: dict[int, list[Row]] = {}
         for key in sorted(rows):
             by_chat.setdefault(key // SPAN, []).append(rows[key])
@@ -146,22 +153,75 @@ class Wreck:
         for number, id in self._ids().items():
             if number not in chats:
                 chats[number] = Saved(id=id, chat=None, next=0, turns=tuple(by_chat.pop(number, ())))
-        for number, id in self._forgotten():
+        for number, id in self._noted():
             # Only what is that chat's: a note may be damaged as anything else.
             if number in chats and chats[number].id == id:
                 del chats[number]
             elif any(is_turn_of(id, number, row) for row in by_chat.get(number, ())):
                 del by_chat[number]
+        self._leave_out_forgotten(chats, by_chat, behind)
         self.found["chats"] = len(chats)
         return chats, [row for rest in by_chat.values() for row in rest]
 
-    def _forgotten(self) -> set[tuple[int, str]]:
+    def _noted(self) -> set[tuple[int, str]]:
         """The numbers and ids of chats that were being forgotten: nothing of them is to come back."""
+        found: set[tuple[int, str]] = set()
+        # Behind the log there may be the note of one that is gone whole by now, and some of what was said in it.
         for connection in self._connections():
             with suppress(sqlite3.Error, TypeError, AttributeError):
                 marks = [marked(name) for name, _ in connection.execute(queries()["forgetting"])]
-                return {mark for mark in marks if mark is not None}
-        return set()
+                found.update(mark for mark in marks if mark is not None)
+        return found
+
+    def _leave_out_forgotten(
+        self, chats: dict[int, Saved], by_chat: dict[int, list[Row]], behind: Collection[int]
+    ) -> None:
+        """Take away what is there only `behind` the log, where the log says that it was forgotten.
+
+        That a chat is not in the log's view is not enough: the log may be what is damaged, or another database's. What the
+        log says has to fit in all: none of the chat is there, and nothing was told of it since. Else it stays: better that
+        one comes back that was forgotten than that one is lost.
+        """
+        gone = [
+            number
+            for number in chats.keys() - self._standing(chats)
+            if all(row[0] in behind for row in chats[number].turns)
+        ]
+        ownerless = [number for number, rows in by_chat.items() if all(row[0] in behind for row in rows)]
+        ids = self._told_forgotten() if gone or ownerless else set()
+        for number in gone:
+            if chats[number].id in ids:
+                del chats[number]
+        for number in ownerless:
+            # Not of each: there may be very many of both.
+            if any(is_turn_of(id, number, row) for id in ids for row in by_chat[number][:_SAMPLE]):
+                del by_chat[number]
+
+    def _standing(self, numbers: Iterable[int]) -> set[int]:
+        """The numbers of chats of which there is anything with the log, and of these even what no way comes by."""
+        found: set[int] = set()
+        for connection in self._connections():
+            for index in (*_WAYS["chats"][1:], _BY_ID):
+                self._walk(connection, f"SELECT number FROM chats INDEXED BY {index}", found)
+            rows = self._fetched(connection, "SELECT number FROM chats NOT INDEXED WHERE number = :key", numbers)
+            found.update(number for number, _ in rows)
+            break
+        return found
+
+    def _told_forgotten(self) -> set[str]:
+        """The ids of chats of which the log tells that they were forgotten, and nothing else tells anything since."""
+        forgotten: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for view, connection in enumerate(self._connections()):
+            for seq, row in self._fetched(connection, _EVENT, self._keys(connection, "events")):
+                stored = event_from(row)
+                id = None if stored is None else stored.event.data.get("chat")
+                if stored is None or not isinstance(id, str):
+                    continue
+                last[id] = max(seq, last.get(id, 0))
+                if view == 0 and stored.event.kind is EventKind.CHAT_FORGOTTEN:
+                    forgotten[id] = seq
+        return {id for id, seq in forgotten.items() if last[id] == seq}
 
     def grants(self) -> dict[int, frozenset[str]]:
         """Return by the number of a chat to whom it was granted.
@@ -197,9 +257,13 @@ class Wreck:
         return tuple(found.values())
 
     def notices(self) -> dict[int, str]:
-        """Return by the number of an event to which owner it is still to be delivered. It is for the event to confirm."""
+        """Return by the number of an event to which owner it is still to be delivered. It is for the event to confirm.
+
+        Where all can be read with the log nothing is taken from behind it: it may say that one was delivered.
+        """
         found: dict[int, str] = {}
-        for seq, owner in self._read("job_notices", "SELECT owner FROM job_notices WHERE seq = :key", _owner):
+        sql = "SELECT owner FROM job_notices WHERE seq = :key"
+        for seq, owner in self._read("job_notices", sql, _owner, is_log_enough=True):
             found.setdefault(seq, owner)
         return found
 
@@ -208,17 +272,19 @@ class Wreck:
         found: dict[int, str] = {}
         for connection in self._connections():
             with suppress(sqlite3.Error):
-                for number, id in connection.execute(
-                    "SELECT number, id FROM chats INDEXED BY sqlite_autoindex_chats_1"
-                ):
+                for number, id in connection.execute(f"SELECT number, id FROM chats INDEXED BY {_BY_ID}"):
                     if is_number(number) and isinstance(id, str):
                         found.setdefault(number, id)
         return found
 
-    def _turns(self, ends: dict[int, int]) -> dict[int, Row]:
-        """The rows of all turns that can be had, whole or not, of chats that end at these positions and of others."""
+    def _turns(self, ends: dict[int, int]) -> tuple[dict[int, Row], set[int]]:
+        """The rows of all turns that can be had, whole or not, of chats that end at these positions and of others.
+
+        And which of them are there only without the log.
+        """
         sql = "SELECT id, role, at, hidden, seal, body FROM turns WHERE id = :key"
         found: dict[int, Row] = {}
+        with_log: set[int] | None = None
         is_all: bool | None = None
         for connection in self._connections():
             if is_all is None:
@@ -230,9 +296,10 @@ class Wreck:
                 low = number * SPAN
                 keys.update(self._between(connection, "turns", low, low + min(ends.get(number, _GUESS), _MANY)))
             found.update(self._fetched(connection, sql, keys - found.keys()))
+            with_log = set(found) if with_log is None else with_log
         if not is_all:
             self._short.add("turns")
-        return found
+        return found, found.keys() - (with_log or set())
 
     def highest(self) -> dict[str, int]:
         """Return by counter the highest number that is to be found anywhere, on what is damaged too."""
@@ -246,8 +313,13 @@ class Wreck:
                 found[name] = max(filter(is_number, seen), default=0)
         return found
 
-    def _read(self, table: str, sql: str, whole: Callable[[Row], _Kind | None]) -> Iterator[tuple[int, _Kind]]:
-        """Yield (key, what a row is) of what is whole, by `sql` for each `:key`; with the log, and once more without."""
+    def _read(
+        self, table: str, sql: str, whole: Callable[[Row], _Kind | None], *, is_log_enough: bool = False
+    ) -> Iterator[tuple[int, _Kind]]:
+        """Yield (key, what a row is) of what is whole, by `sql` for each `:key`; with the log, and once more without.
+
+        With `is_log_enough` the latter only where not all could be read with it.
+        """
         wanted: set[int] | None = None
         found: set[int] = set()
         is_all = False
@@ -259,6 +331,8 @@ class Wreck:
                 if value is not None:
                     found.add(key)
                     yield key, value
+            if is_log_enough and is_all and found.issuperset(wanted):
+                break
         self.found[table] = len(found)
         if not is_all or not found.issuperset(wanted or ()):
             self._short.add(table)

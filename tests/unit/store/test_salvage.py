@@ -6,9 +6,10 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from itertools import product
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -18,8 +19,9 @@ from msgspec.structs import replace
 
 from perdure import errors
 from perdure.model.chat import Turn
-from perdure.store import open_store
-from perdure.store.forgetting import go_on, note
+from perdure.model.event import EventKind
+from perdure.store import chat_events, open_store
+from perdure.store.forgetting import begin, go_on, note
 from perdure.store.repair import repair
 from perdure.store.store import Store
 from tests.builders import at
@@ -302,3 +304,154 @@ def test_a_chat_that_was_being_forgotten_does_not_come_back_and_costs_no_other(*
             continue
         assert len(store.chats.load_turns("c2").turns) == 1
         store.close()
+
+
+@contextmanager
+def mended_with_log(
+    before: Callable[[Store], object], in_log: Callable[[Store], object], *, in_other: int = 450
+) -> Iterator[Store]:
+    """A store that somebody had open when an index was damaged, and that was repaired: its log was not emptied since.
+
+    It has the chats c1, which is closed and long enough to be forgotten bit by bit, and c2. `before` is in the file, and
+    what `in_log` does in the log alone.
+    """
+    with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory() as left:
+        with closing(opened(directory)) as store:
+            store.chats.begin_chat(replace(a_chat("c1"), closed_at=at(1)))
+            store.chats.begin_chat(a_chat("c2"))
+            for id, count in (("c1", 450), ("c2", in_other)):
+                store.chats.append_turns(id, [a_turn(f"{each} in {id}") for each in range(count)], at(0))
+            before(store)
+            ((root,),) = store.driver.fetch("SELECT rootpage FROM sqlite_master WHERE name = 'snapshots_by_time'")
+            store.driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            in_log(store)
+            shutil.copytree(directory, left, dirs_exist_ok=True)
+        path = f"{left}/perdure.db"
+        with closing(sqlite3.connect(path)) as other:
+            # Whoever has it open: the last to close it would empty the log.
+            other.execute("SELECT number FROM chats").fetchall()
+            spoil(path, {root - 1}, 1)
+            repair(f"sqlite://{path}", left, at(100))
+            (log,) = Path(left).glob("perdure.db.damaged-*-wal")
+            assert log.stat().st_size > 0
+        with closing(opened(left)) as store:
+            assert len(store.chats.load_turns("c2").turns) == in_other
+            yield store
+
+
+def nothing(store: Store) -> None:
+    pass
+
+
+def forget(store: Store) -> None:
+    store.chats.forget_chat("c1", at=at(2))
+
+
+def begin_to_forget(store: Store) -> None:
+    """As whoever is killed leaves it: with turns that are yet to go, and a note."""
+    ((number,),) = store.driver.fetch("SELECT number FROM chats WHERE id = 'c1'")
+    with store.chats.changing():
+        store.driver.execute("DELETE FROM chats WHERE id = 'c1'")
+        begin(store.chats, "c1", number, 1)
+        store.chats.tell([chat_events.forgotten("c1", at(2))])
+
+
+def forget_the_rest(store: Store) -> None:
+    while go_on(store.chats):
+        continue
+
+
+def lose_record(store: Store) -> None:
+    """As in the midst of the log being emptied, page by page: the turns are there, and neither their chat nor a note."""
+    store.driver.execute("DELETE FROM chats WHERE id = 'c1'")
+
+
+def lose_turns(store: Store) -> None:
+    with store.chats.changing():
+        store.driver.execute("DELETE FROM turns WHERE id < 2 * 4294967296")
+        store.chats.tell([chat_events.forgotten("c1", at(2))])
+
+
+def come_again(store: Store) -> None:
+    forget(store)
+    store.chats.import_chat(replace(a_chat("c1"), closed_at=at(3)), [a_turn("again")])
+
+
+def come_again_untold(store: Store) -> None:
+    """As a repair brings a chat in: nothing tells of it."""
+    come_again(store)
+    ((seq,),) = store.driver.fetch("SELECT max(seq) FROM events WHERE kind = 'chat_forgotten'")
+    store.driver.execute("DELETE FROM events WHERE seq > :seq", seq=seq)
+
+
+def vanish(store: Store) -> None:
+    """What no chat that was forgotten looks like: nothing tells of it."""
+    store.driver.execute("DELETE FROM turns WHERE id < 2 * 4294967296")
+    store.driver.execute("DELETE FROM chats WHERE id = 'c1'")
+
+
+def vanish_without_turns(store: Store) -> None:
+    """What no chat that was forgotten looks like: its turns are there, and no note that they are to go."""
+    with store.chats.changing():
+        store.driver.execute("DELETE FROM chats WHERE id = 'c1'")
+        store.chats.tell([chat_events.forgotten("c1", at(2))])
+
+
+@pytest.mark.parametrize(
+    ("before", "in_log"),
+    [
+        (nothing, forget),
+        (nothing, begin_to_forget),
+        (begin_to_forget, forget_the_rest),
+        (lose_record, lose_turns),
+    ],
+)
+def test_what_the_log_has_forgotten_does_not_come_back_from_behind_it(
+    before: Callable[[Store], object], in_log: Callable[[Store], object]
+) -> None:
+    with mended_with_log(before, in_log) as store:
+        assert [chat.id for chat in store.chats.list_chats()] == ["c2"]
+        assert store.driver.fetch("SELECT count(*) FROM damaged_turns") == [(0,)]
+        assert store.driver.fetch("SELECT count(*) FROM turns WHERE body LIKE '%in c1%'") == [(0,)]
+        assert [each.event.data for each in store.read_events(kinds=[EventKind.CHAT_FORGOTTEN])] == [{"chat": "c1"}]
+
+
+def test_the_only_chat_in_which_anything_was_said_does_not_come_back_when_it_was_forgotten() -> None:
+    with mended_with_log(nothing, forget, in_other=0) as store:
+        assert [chat.id for chat in store.chats.list_chats()] == ["c2"]
+        assert store.driver.fetch("SELECT count(*) FROM damaged_turns") == [(0,)]
+
+
+@pytest.mark.parametrize("in_log", [come_again, come_again_untold])
+def test_a_chat_that_was_forgotten_and_came_again_is_there(in_log: Callable[[Store], object]) -> None:
+    with mended_with_log(nothing, in_log) as store:
+        assert {chat.id for chat in store.chats.list_chats()} == {"c1", "c2"}
+        assert [turn.content for turn in store.chats.load_turns("c1").turns] == ["again"]
+
+
+def test_a_chat_that_came_again_and_is_told_to_have_been_forgotten_is_there() -> None:
+    with mended_with_log(come_again_untold, lambda store: store.chats.touch_chat("c2", at(4))) as store:
+        assert [turn.content for turn in store.chats.load_turns("c1").turns] == ["again"]
+
+
+@pytest.mark.parametrize("in_log", [vanish, vanish_without_turns])
+def test_a_chat_that_the_log_does_not_have_comes_back_where_it_may_not_have_been_forgotten(
+    in_log: Callable[[Store], object],
+) -> None:
+    with mended_with_log(nothing, in_log) as store:
+        assert {chat.id for chat in store.chats.list_chats()} == {"c1", "c2"}
+        assert len(store.chats.load_turns("c1").turns) == 450
+
+
+def test_what_was_delivered_of_a_job_is_not_told_again() -> None:
+    def order(store: Store) -> None:
+        for id in ("j1", "j2"):
+            store.jobs.add_job(a_job(id, owner=id))
+            store.jobs.change_job(id, begun)
+            store.jobs.change_job(id, over)
+
+    def deliver(store: Store) -> None:
+        store.jobs.deliver("j1", store.jobs.undelivered("j1")[-1].seq)
+
+    with mended_with_log(order, deliver) as store:
+        assert [len(store.jobs.undelivered(owner)) for owner in ("j1", "j2")] == [0, 1]
