@@ -39,7 +39,10 @@ def tables_of(path: str) -> frozenset[str] | None:
     if not size_of(path):
         return None
     for options in WAYS:
-        with suppress(sqlite3.Error), closing(sqlite3.connect(file_uri(path, options), uri=True)) as connection:
+        with (
+            suppress(sqlite3.Error, MemoryError),
+            closing(sqlite3.connect(file_uri(path, options), uri=True)) as connection,
+        ):
             found = frozenset(str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master"))
             if "snapshots" in found:
                 return found

@@ -44,7 +44,8 @@ _BY_ID = "sqlite_autoindex_chats_1"
 _EVENT = "SELECT seq, happened_at, kind, run, body FROM events WHERE seq = :key"
 #: The trees in which a grant stands, in each of them whole.
 _GRANTS = ("NOT INDEXED", "INDEXED BY sqlite_autoindex_chat_grants_1", "INDEXED BY chat_grants_by_owner")
-
+#: What is raised where a page cannot be read: it may also say that a row is longer than any memory.
+_FAILURES = (sqlite3.Error, MemoryError)
 
 _Kind = TypeVar("_Kind")
 
@@ -111,7 +112,7 @@ class Wreck:
         found: dict[str, bytes] = {}
         for connection in self._connections():
             for digest in digests - found.keys():
-                with suppress(sqlite3.Error, ValueError, TypeError):
+                with suppress(*_FAILURES, ValueError, TypeError):
                     sql = "SELECT size, data FROM scrollbacks WHERE digest = ?"
                     for size, data in connection.execute(sql, (digest,)):
                         text = unpacked(data)
@@ -168,7 +169,7 @@ class Wreck:
         found: set[tuple[int, str]] = set()
         # Behind the log there may be the note of one that is gone whole by now, and some of what was said in it.
         for connection in self._connections():
-            with suppress(sqlite3.Error, TypeError, AttributeError):
+            with suppress(*_FAILURES, TypeError, AttributeError):
                 marks = [marked(name) for name, _ in connection.execute(queries()["forgetting"])]
                 found.update(mark for mark in marks if mark is not None)
         return found
@@ -233,7 +234,7 @@ class Wreck:
             trees: list[set[tuple[int, str]]] = []
             for tree in _GRANTS:
                 pairs: set[tuple[int, str]] = set()
-                with suppress(sqlite3.Error):
+                with suppress(*_FAILURES):
                     for number, owner in connection.execute(f"SELECT chat, owner FROM chat_grants {tree}"):
                         if is_number(number) and isinstance(owner, str):
                             pairs.add((number, owner))
@@ -271,7 +272,7 @@ class Wreck:
         """The ids of chats by their numbers, as the index has them that outlives their records."""
         found: dict[int, str] = {}
         for connection in self._connections():
-            with suppress(sqlite3.Error):
+            with suppress(*_FAILURES):
                 for number, id in connection.execute(f"SELECT number, id FROM chats INDEXED BY {_BY_ID}"):
                     if is_number(number) and isinstance(id, str):
                         found.setdefault(number, id)
@@ -308,7 +309,7 @@ class Wreck:
         for connection in self._connections():
             for name in found:
                 seen = [found[name], *self._keys(connection, name)]
-                with suppress(sqlite3.Error):
+                with suppress(*_FAILURES):
                     seen += [value for (value,) in connection.execute(sql, (name,))]
                 found[name] = max(filter(is_number, seen), default=0)
         return found
@@ -345,7 +346,7 @@ class Wreck:
         key, *indexes = _WAYS[table]
         try:
             rows = connection.execute(f"SELECT {key} FROM {table} NOT INDEXED ORDER BY {key}").fetchall()
-        except sqlite3.Error:
+        except _FAILURES:
             return set(), False
         keys = [row[0] for row in rows]
         # Of a page that another has taken the place of, SQLite may give the rows all the same.
@@ -358,7 +359,7 @@ class Wreck:
     def _fetched(self, connection: sqlite3.Connection, sql: str, keys: Iterable[int]) -> Iterator[tuple[int, Row]]:
         for key in sorted(keys):
             row = None
-            with suppress(sqlite3.Error):
+            with suppress(*_FAILURES):
                 row = connection.execute(sql, {"key": key}).fetchone()
             if row is not None:
                 yield key, row
@@ -399,7 +400,7 @@ class Wreck:
         """Add the keys that are come by this way; False when it did not come to its end."""
         try:
             keys.update(row[0] for row in connection.execute(sql) if isinstance(row[0], int))
-        except sqlite3.Error:
+        except _FAILURES:
             return False
         return True
 
@@ -411,7 +412,7 @@ class Wreck:
             "SELECT value FROM counters WHERE name = ?",
             f"SELECT max({_WAYS[table][0]}) FROM {table} WHERE ? IS NOT NULL",
         ):
-            with suppress(sqlite3.Error):
+            with suppress(*_FAILURES):
                 seen += [value for (value,) in connection.execute(sql, (table,))]
         return max(filter(is_number, seen), default=0)
 
@@ -421,7 +422,7 @@ class Wreck:
             return
         for options in WAYS:
             with (
-                suppress(sqlite3.Error),
+                suppress(*_FAILURES),
                 closing(sqlite3.connect(file_uri(self._path, options), uri=True)) as connection,
             ):
                 connection.text_factory = text_of

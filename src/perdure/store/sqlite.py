@@ -47,6 +47,8 @@ _DAMAGE = {
 _NO_FORMAT = "unsupported file format"
 #: What the caller did wrong, or asked for: raised as it is.
 _NOT_ABOUT_THE_DATABASE = (sqlite3.ProgrammingError, sqlite3.IntegrityError)
+#: What is raised over a database that cannot be used: a damaged page may say that a row is longer than any memory.
+_FAILURES = (sqlite3.DatabaseError, MemoryError)
 
 
 #: Brings what is in the log into the database, as far as nobody is in the way, and in nobody's way.
@@ -142,7 +144,7 @@ class SQLite:
             return self._connection.execute(sql, parameters).rowcount
         except _NOT_ABOUT_THE_DATABASE:
             raise
-        except sqlite3.DatabaseError as error:
+        except _FAILURES as error:
             raise translated(self.path, error) from error
 
     def run(self, sql: str, *values: Value) -> int:
@@ -153,7 +155,7 @@ class SQLite:
             return self._writing.execute(sql, values).rowcount
         except _NOT_ABOUT_THE_DATABASE:
             raise
-        except sqlite3.DatabaseError as error:
+        except _FAILURES as error:
             raise translated(self.path, error) from error
 
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
@@ -164,7 +166,7 @@ class SQLite:
             self._connection.executemany(sql, rows)
         except _NOT_ABOUT_THE_DATABASE:
             raise
-        except sqlite3.DatabaseError as error:
+        except _FAILURES as error:
             raise translated(self.path, error) from error
 
     def fetch(self, sql: str, **parameters: Value) -> list[Row]:
@@ -177,7 +179,7 @@ class SQLite:
             return self._connection.execute(sql, parameters).fetchall()
         except _NOT_ABOUT_THE_DATABASE:
             raise
-        except sqlite3.DatabaseError as error:
+        except _FAILURES as error:
             raise translated(self.path, error) from error
 
     def fetch_as_is(self, sql: str, **parameters: Value) -> list[Row]:
@@ -430,8 +432,14 @@ def _replaced(path: str) -> errors.StoreUnusable:
     )
 
 
-def translated(path: str, error: sqlite3.DatabaseError) -> errors.StoreUnusable:
+def translated(path: str, error: sqlite3.DatabaseError | MemoryError) -> errors.StoreUnusable:
     """Return our sentence for what SQLite says about the database at `path`."""
+    if isinstance(error, MemoryError):
+        return errors.StoreDamaged(
+            f"The database {path} cannot be used: SQLite asks for more memory than there is, as it does where a length in "
+            "it is damaged; `perdure check --repair` sets it aside and rebuilds it where that is so.",
+            path=path,
+        )
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
     if primary in _DAMAGE or _is_about_text(error) or str(error) == _NO_FORMAT:

@@ -455,3 +455,34 @@ def test_what_was_delivered_of_a_job_is_not_told_again() -> None:
 
     with mended_with_log(order, deliver) as store:
         assert [len(store.jobs.undelivered(owner)) for owner in ("j1", "j2")] == [0, 1]
+
+
+def spoil_length(path: str) -> None:
+    """Let the second of two chats, whose records are on one page, say that its record is longer than any memory."""
+    with open(path, "r+b") as file:
+        file.seek(start := (root_of(path, "chats") - 1) * _PAGE)
+        page = file.read(_PAGE)
+        assert (page[0], page[4]) == (0x0D, 2)
+        cell = int.from_bytes(page[10:12], "big")
+        # How long it is, which one it is, and the beginning of how long its head is.
+        file.seek(start + cell)
+        file.write(b"\xff" * 19)
+
+
+def test_a_length_beyond_all_memory_costs_only_what_says_so() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        with closing(opened(directory)) as store:
+            for id in ("c1", "c2"):
+                store.chats.begin_chat(a_chat(id))
+                store.chats.append_turns(id, [a_turn(f"said in {id}")], at(0))
+            store.driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        spoil_length(f"{directory}/perdure.db")
+        with closing(opened(directory)) as store:
+            assert {problem.where for problem in store.check() if problem.repairable} == {"database"}
+            with pytest.raises(errors.StoreDamaged):
+                store.chats.list_chats()
+        repair(f"sqlite://{directory}/perdure.db", directory, at(9))
+        with closing(opened(directory)) as store:
+            assert {chat.id for chat in store.chats.list_chats()} == {"c1", "c2"}
+            assert [turn.content for turn in store.chats.load_turns("c1").turns] == ["said in c1"]
+            assert [turn.content for turn in store.chats.load_turns("c2", partly=True).turns] == ["said in c2"]
