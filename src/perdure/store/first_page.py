@@ -1,6 +1,7 @@
 """A copy of a damaged SQLite file in which the first page says again what it says in every database of ours.
 
-One bit there and SQLite opens nothing of a file in which all the rest is as it was, or not all of it.
+One bit there and SQLite opens nothing of a file in which all the rest is as it was, or not all of it. So it is with the
+pages to which the first one leads: together they say which tables there are, and where.
 """
 
 from __future__ import annotations
@@ -73,9 +74,11 @@ def is_copied_readably(path: str, copy: str) -> bool:
         with open(copy, "rb") as file:
             first = file.read(_SIZE)
         pages = max(1, size_of(copy) // _SIZE)
-        for page in _first_pages(first, pages):
+        for written in _beginnings(first, pages):
             with open(copy, "r+b") as file:
-                file.write(page)
+                for number, page in written.items():
+                    file.seek((number - 1) * _SIZE)
+                    file.write(page)
             if tables_of(copy) is not None:
                 return True
     except OSError as error:
@@ -90,18 +93,35 @@ def remove(copy: str) -> None:
             os.unlink(name)
 
 
-def _first_pages(first: bytes, pages: int) -> Iterator[bytes]:
-    """What the first page may have been, the likeliest first: it is the rest of the file that tells which."""
+def _beginnings(first: bytes, pages: int) -> Iterator[dict[int, bytes]]:
+    """What the first page may have been, and those it leads to, by their numbers, the likeliest first.
+
+    It is the rest of the file that tells which.
+    """
     head = _with_header(first.ljust(_SIZE, b"\0"), pages)
-    yield head
+    yield {1: head}
     for kind in _KINDS:
-        yield head[:_KIND] + bytes([kind]) + head[_KIND + 1 :]
+        yield {1: head[:_KIND] + bytes([kind]) + head[_KIND + 1 :]}
     fresh = NoDatabase()
     try:
         migrations.bring_up_to_date(fresh)
-        yield _with_header(fresh.serialized()[:_SIZE], pages)
+        content = fresh.serialized()
     finally:
         fresh.close()
+    yield {1: _with_header(content[:_SIZE], pages)}
+    below = _pages_below(head)
+    # Only where it leads to the same ones: elsewhere there may be anything in their places.
+    if below and below == _pages_below(content) and max(below) <= pages:
+        yield {1: head} | {number: content[(number - 1) * _SIZE : number * _SIZE] for number in below}
+
+
+def _pages_below(first: bytes) -> tuple[int, ...]:
+    """The numbers of the pages to which a first page leads; () when it is the only one that says which tables there are."""
+    if first[_KIND] != _KINDS[0]:
+        return ()
+    count = int.from_bytes(first[_KIND + 3 : _KIND + 5], "big")
+    places = [int.from_bytes(first[at : at + 2], "big") for at in range(_KIND + 12, _KIND + 12 + 2 * count, 2)]
+    return tuple(int.from_bytes(first[at : at + 4], "big") for at in (*places, _KIND + 8))
 
 
 def _with_header(page: bytes, pages: int) -> bytes:

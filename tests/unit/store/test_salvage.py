@@ -232,6 +232,30 @@ def test_jobs_grants_and_what_is_to_be_delivered_come_back(granted: str) -> None
         assert grants_of(store) == set(product(_CHATS, _OWNERS))
 
 
+def pages_naming_tables(path: str) -> list[int]:
+    """The pages, from 0, on which it stands which tables there are, apart from the first, which leads to them."""
+    with open(path, "rb") as file:
+        page = file.read(_PAGE)
+    assert page[100] == 0x05
+    count = int.from_bytes(page[103:105], "big")
+    cells = [int.from_bytes(page[112 + 2 * each : 114 + 2 * each], "big") for each in range(count)]
+    return [int.from_bytes(page[place : place + 4], "big") - 1 for place in (*cells, 108)]
+
+
+def test_everything_comes_back_although_it_cannot_be_read_any_more_which_tables_there_are(granted: str) -> None:
+    with closing(opened(granted)) as store:
+        jobs, owed = store.jobs.list_jobs(), owed_to(store)
+    said = heard(granted, hidden=True)
+    pages = pages_naming_tables(f"{granted}/perdure.db")
+    for spoilt in (*({page} for page in pages), set(pages)):
+        with mended(granted, spoilt) as store:
+            assert store.jobs.list_jobs() == jobs
+            assert owed_to(store) == owed
+            assert grants_of(store) == set(product(_CHATS, _OWNERS))
+            assert {id: store.chats.load_turns(id, hidden=True).turns for id in _CHATS} == said
+            assert store.check() == ()
+
+
 def test_jobs_between_damaged_pages_come_back(granted: str) -> None:
     path = f"{granted}/perdure.db"
     leaves = leaves_of(path, "jobs")
