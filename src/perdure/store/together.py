@@ -66,6 +66,12 @@ class Together:
         for order in served:
             desk.wake(order.name)
 
+    def attend(self) -> None:
+        """Have those who wait at the desk woken by whoever leaves the door here, also where nothing is ever appended."""
+        door = self._driver.door
+        if door is not None and door.desk is None:
+            desk_at(door)
+
     def _commit_alone(self, appends: list[Append]) -> None:
         with self.writing, self._driver.transaction(GIVING):
             self._top_up(appends)

@@ -252,6 +252,8 @@ class Turns:
     def alone(self) -> Iterator[None]:
         """One transaction in which nobody else changes a chat, in this process or another."""
         self.refuse_to_change()
+        # Some come again and again, as to forget a long chat: those who append would not get in between.
+        self._together.attend()
         # Where events are given numbers, too: what changes a chat is told in the order in which it changes.
         with self._writing, self.driver.transaction(GIVING):
             yield

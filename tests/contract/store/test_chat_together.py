@@ -8,11 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 
 import pytest
 
 from perdure import errors
+from perdure.store.appends import Append
+from perdure.store.chat_rows import ready
 from perdure.store.desk import Desk
 from perdure.store.sqlite import SQLite
 from perdure.store.store import Store
@@ -193,3 +196,26 @@ def test_many_at_once_are_written_in_few_commits_and_each_once(place: Place, beg
     assert places == [2, 3, 4, 5, 6]
     assert contents(begun) == ["leader", *["follower"] * 5]
     assert handed_over(begun) == 5
+
+
+def test_whoever_forgets_a_chat_wakes_those_who_wait_between_any_two_steps_though_it_never_appends(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chats = store.chats
+    chats.begin_chat(a_chat("long", key="k"), turns=[a_turn("tiles")] * 450)
+    chats.begin_chat(a_chat("c2", key="k"), instead_of=chats.open_chat("k"))
+    waiting = Desk(f"{store.driver.files[0]}-desk")
+    assert waiting.put([Append("c2", [ready(a_turn("a"))], None, at(1))]) is not None
+    changing, steps, woken = chats.changing, count(), []
+
+    def step() -> AbstractContextManager[None]:
+        if next(steps):
+            woken.append(waiting.wait())
+        return changing()
+
+    monkeypatch.setattr(chats, "changing", step)
+    chats.forget_chat("long")
+    woken.append(waiting.wait())
+    assert len(woken) > 2
+    assert all(woken)
+    waiting.close()
