@@ -16,7 +16,9 @@ from perdure.model.chat import CloseReason, Kinship, Source, Tokens
 from perdure.model.chat_owner import owner_of, reaches_of
 from perdure.model.event import EventKind
 from perdure.store import migrations, open_store
+from perdure.store.chat_rows import SPAN
 from perdure.store.chats import ChatBook
+from perdure.store.driver import Row
 from perdure.store.forgetting import go_on, note
 from perdure.store.store import Store
 from tests.builders import a_capture, at
@@ -245,6 +247,36 @@ def test_a_short_chat_is_forgotten_in_one_go(store: Store, monkeypatch: pytest.M
     store.chats.forget_chat("c1")
     assert store.driver.fetch("SELECT count(*) FROM turns") == [(0,)]
     assert store.driver.fetch("SELECT count(*) FROM facts WHERE name LIKE 'forgetting%'") == [(0,)]
+
+
+def test_few_turns_of_a_chat_are_forgotten_at_once_where_they_are_large(
+    opened: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = opened(), opened()
+    large, larger = "tiles " * 40_000, "tiles " * 100_000
+    store.chats.begin_chat(a_chat("c1", key="k"))
+    for content in ("secret", large, large, large, larger, "secret", large):
+        store.chats.append_turns("c1", [a_turn(content)], at(0))
+    assert len(store.chats.search_turns("tiles")) == 5
+    store.chats.begin_chat(a_chat("c2", key="k"), instead_of=store.chats.open_chat("k"))
+    changing, forget_words, steps = store.chats.changing, store.chats.forget_words, []
+
+    def after_another() -> AbstractContextManager[None]:
+        other.chats.append_turns("c2", [a_turn("in between")], at(1))
+        return changing()
+
+    def noted(chat: str, number: int, rows: list[Row]) -> None:
+        steps.append([row[0] - number * SPAN for row in rows])
+        forget_words(chat, number, rows)
+
+    monkeypatch.setattr(store.chats, "changing", after_another)
+    monkeypatch.setattr(store.chats, "forget_words", noted)
+    store.chats.forget_chat("c1")
+    assert steps == [[1, 2, 3], [4], [5], [6, 7]]
+    assert len(other.chats.load_turns("c2").turns) == len(steps)
+    assert store.driver.fetch("SELECT count(*) FROM turns") == [(len(steps),)]
+    assert other.chats.search_turns("tiles") == ()
+    assert store.check() == ()
 
 
 @pytest.mark.parametrize("is_rebuilt", [False, True])

@@ -52,6 +52,10 @@ WHERE chats.id = :id ORDER BY turns.id LIMIT :limit
 SELECT id, role, at, hidden, seal, body FROM turns
 WHERE id >= :low AND id < :high AND hidden < 2 ORDER BY id LIMIT :limit
 
+-- name: sizes_between
+-- How many bytes the same have.
+SELECT id, coalesce(length(body), 0) FROM turns WHERE id >= :low AND id < :high AND hidden < 2 ORDER BY id LIMIT :limit
+
 -- name: places_between
 -- What stands at which positions: turns, and what stands for several without one.
 SELECT id, hidden, seal FROM turns WHERE id >= :low AND id < :high ORDER BY id LIMIT :limit
