@@ -109,10 +109,12 @@ class Turns:
             next = self.spot(id).next
         end = next if limit is None or len(found) < max(1, limit) else last + 1
         missing = self.unaccounted(number, start, end, hidden=hidden) + len(found) - len(turns)
-        if not partly and (missing or is_misplaced or (is_all and len(found) != count)):
-            # Unless it was forgotten in between.
-            self.spot(id)
-            raise damaged_chat(id)
+        if missing or is_misplaced or (is_all and len(found) != count):
+            # Unless it was forgotten in between, and maybe brought back: under another number then.
+            if self.spot(id).number != number:
+                return self.load_turns(id, start=start, limit=limit, hidden=hidden, partly=partly)
+            if not partly:
+                raise damaged_chat(id)
         return Transcript(chat=id, turns=turns[:limit] if limit != 0 else (), next=next, missing=missing)
 
     def rewrite_turns(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -51,6 +54,31 @@ def test_none_of_the_turns_can_be_asked_for(book: ChatBook, turns: int) -> None:
         book.append_turns("c1", [a_turn()], at(1))
     found = book.load_turns("c1", limit=0)
     assert (found.turns, found.next) == ((), turns + 1)
+
+
+@pytest.mark.parametrize("partly", [False, True])
+@pytest.mark.parametrize("is_brought_back", [False, True])
+def test_a_chat_that_is_forgotten_while_it_is_read_is_not_damaged(
+    store: Store, opened: Callable[[], Store], monkeypatch: pytest.MonkeyPatch, *, is_brought_back: bool, partly: bool
+) -> None:
+    chat = a_chat(closed_at=at(1), close_reason=CloseReason.ASKED)
+    store.chats.import_chat(chat, [a_turn("a"), a_turn("b")])
+    gateway, unaccounted, times = opened().chats, store.chats.unaccounted, count()
+
+    def after_it_went(*where: Any, **how: Any) -> int:
+        if next(times) == 0:
+            gateway.forget_chat("c1")
+            if is_brought_back:
+                gateway.import_chat(chat, [a_turn("a"), a_turn("b"), a_turn("c")])
+        return unaccounted(*where, **how)
+
+    monkeypatch.setattr(store.chats, "unaccounted", after_it_went)
+    if is_brought_back:
+        found = store.chats.load_turns("c1", partly=partly)
+        assert ([turn.content for turn in found.turns], found.missing) == (["a", "b", "c"], 0)
+    else:
+        with pytest.raises(errors.ChatNotFound):
+            store.chats.load_turns("c1", partly=partly)
 
 
 def test_turns_come_back_in_order_as_they_were_written(book: ChatBook) -> None:
