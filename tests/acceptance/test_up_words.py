@@ -71,3 +71,27 @@ def test_what_was_asked_for_while_nobody_watched_is_what_is_said_afterwards(
     with watching(perdure) as watcher:
         watcher.await_run(run.id, says("mend the roof"), "to say what it was asked for since")
     simulants.end_all()
+
+
+def test_what_runs_where_an_agent_was_is_said_to_do_nothing_that_was_asked_of_it(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    """Neither a command in the shell that is left nor the next agent there: not in a row, and not in an event."""
+    simulants = Simulants(private_home)
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w", "sh")
+    tmux.run("send-keys", "-t", "work:0", f"{simulants.path} --think 0 'count the files'", "Enter")
+    with watching(perdure) as watcher:
+        run = watcher.await_run("work:0.0", lambda run: bool(run.thought and run.thought.objective), "to be asked")
+        tmux.run("send-keys", "-t", "work:0", "/quit", "Enter")
+        ended = watcher.await_event(EventKind.STATE_CHANGED, lambda each: each.event.data["to"] == "exited")
+        tmux.run("send-keys", "-t", "work:0", "clear; sleep 1000", "Enter")
+        watcher.await_state(run.id, "busy")
+        (row,) = perdure.ok("ls", "--json").json["panes"]
+        assert (row["run"], row["agent"], row["objective"]) == (run.id, None, None)
+        tmux.run("send-keys", "-t", "work:0", "C-c")
+        tmux.run("send-keys", "-t", "work:0", simulants.path, "Enter")
+        another = watcher.await_event(EventKind.IDENTITY_CHANGED, after=ended.seq)
+        watcher.await_event(EventKind.THOUGHT, after=another.seq)
+        told = [each.event.data for each in watcher.events(ended.seq, EventKind.THOUGHT)]
+        assert [data for data in told if data["objective"] is not None] == []
+    simulants.end_all()

@@ -22,6 +22,8 @@ test("a thought that says nothing takes the words of before away", () => {
   const busy = aRun({ id: "r1", state: "busy", thought: "running the tests", objective: "make it faster" });
   const [run] = applied([busy], happened("thought", { thought: null, objective: "make it faster" }));
   expect([run?.thought, run?.objective]).toEqual([null, "make it faster"]);
+  // Nobody is asked for anything where the agent has left, or another has come.
+  expect(applied([busy], happened("thought", { thought: null, objective: null }))[0]?.objective).toBeNull();
 });
 
 test("what is followed no longer is told from what is gone", () => {

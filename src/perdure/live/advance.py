@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 
 from msgspec import structs
 
-from perdure.live.outlived import outlived
+from perdure.live.delivery import told
+from perdure.live.outlived import cleared, outlived
+from perdure.live.rest import rest_of
 from perdure.live.weigh import (
     HALTED,
     RANK,
@@ -42,6 +44,7 @@ from perdure.model.observation import (
 )
 from perdure.model.run import Confidence, Health, Reason, Run, RunState, Status
 from perdure.model.secrets import redact_text
+from perdure.model.thought import Thought, ThoughtState
 from perdure.tmux.assemble import calm_title
 
 __all__ = ["LOST", "STALLED", "Pending", "Track", "Verdict", "advance", "due", "patience", "weigh"]
@@ -255,7 +258,7 @@ def _identified(track: Track, seen: Identified, now: datetime, events: list[Even
         }
         events.append(_event(EventKind.IDENTITY_CHANGED, run, now, **data))
     # What is told of a conversation is told of no other. A shell remembers who was in it last.
-    goes_on = after is None or before is None or before.conversation == after.conversation
+    goes_on = after is None or before is None or not _is_another(run, seen, before, after)
     skill = seen.skill or (run.skill if goes_on else None)
     if skill != run.skill:
         events.append(_event(EventKind.SKILL_CHANGED, run, now, skill=skill))
@@ -266,6 +269,7 @@ def _identified(track: Track, seen: Identified, now: datetime, events: list[Even
         program=seen.program,
         details=seen.details or (run.details if goes_on else None),
         skill=skill,
+        thought=run.thought if goes_on else _forgotten(run, now, events),
         unseen=(run.unseen or run.status.reason is Reason.DONE) and _is_its_own(run, seen),
         last_activity_at=max(filter(None, (activity, run.last_activity_at)), default=None),
     )
@@ -300,6 +304,24 @@ def _left(before: Identity | None) -> Identity | None:
 
 def _is_same_process(run: Run, seen: Identified) -> bool:
     return seen.program == run.program or run.program in seen.launchers
+
+
+def _is_another(run: Run, seen: Identified, before: Identity, after: Identity) -> bool:
+    """Whether who is in a pane now is, or may be, in another conversation than who was known there."""
+    if _is_same_process(run, seen):
+        # It is in the one it was in, under a name that is known only now.
+        return before.conversation not in (None, after.conversation)
+    return not _goes_on(before, after)
+
+
+def _forgotten(run: Run, now: datetime, events: list[Event]) -> Thought | None:
+    """Nothing, for what was thought of another. Whoever shows that hears so at once: the next thought may be long in coming."""
+    if run.thought is None:
+        return None
+    nothing = cleared(now, run.thought, rest_of(run.status.state, ThoughtState.HOLDING))
+    event = told(run, nothing, run.thought, now)
+    events += [event] if event is not None else []
+    return nothing
 
 
 def _is_its_own(run: Run, seen: Identified) -> bool:

@@ -111,8 +111,8 @@ class Ears:
         return kept[0] if kept else None
 
     def _story(self, run: Run) -> Story:
-        identity, view = run.identity, self._view_of(run)
-        # A guess may be somebody else's conversation.
+        identity, view = run.occupant, self._view_of(run)
+        # A guess may be somebody else's conversation, and what an agent left is no word of what runs in its place.
         if identity is None or identity.conversation is None or not identity.certain or view is None:
             return Story()
         reader = self._roster.called([identity.agent]).get(identity.agent)

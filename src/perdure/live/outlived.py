@@ -1,4 +1,4 @@
-"""What is left of a thought when its run comes into another state. Pure.
+"""What is left of a thought when its run comes into another state, or is about something else. Pure.
 
 A thought is thought now and then; a state changes at once. Words that were found for the state before would contradict the
 one after, so they go with it, in the same moment, and those that belong to the new one follow (`Thinking`).
@@ -12,7 +12,7 @@ from msgspec import structs
 
 from perdure.live.rest import rest_of
 from perdure.model.run import RunState, Status
-from perdure.model.thought import Cue, Thought, ThoughtSource, ThoughtState
+from perdure.model.thought import Cue, Rest, Thought, ThoughtSource, ThoughtState
 
 
 def outlived(thought: Thought | None, before: Status, after: Status, now: datetime) -> Thought | None:
@@ -36,3 +36,10 @@ def outlived(thought: Thought | None, before: Status, after: Status, now: dateti
         commit_candidate=Cue.COMMIT_READY in cues,
         cues=cues,
     )
+
+
+def cleared(now: datetime, before: Thought | None, rest: Rest) -> Thought:
+    """Return a thought that says nothing, for a run of which nothing is to be said any more."""
+    if before is None:
+        return Thought(at=now, rest=rest)
+    return Thought(at=now, rest=rest, objective_changed_at=before.objective_changed_at, delivery=before.delivery)

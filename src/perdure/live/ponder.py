@@ -21,9 +21,10 @@ from msgspec import structs
 from perdure.agents import Roster
 from perdure.live.cadence import Cadence
 from perdure.live.hear import Ears, Heard
+from perdure.live.outlived import cleared
 from perdure.live.question import Answer, Question, question_of
 from perdure.live.rest import rest_by_age
-from perdure.live.think import carried_over, cleared, is_news, thought_of
+from perdure.live.think import carried_over, is_news, thought_of
 from perdure.live.words import same
 from perdure.model.config import ThoughtsConfig
 from perdure.model.run import Run
@@ -81,6 +82,8 @@ class Ponder:
         self._cadence = Cadence(*config.cadence)
         self._topics: dict[str, str] = {}
         self._said: dict[str, deque[str]] = {}
+        #: Whom that was said of.
+        self._whom: dict[str, object] = {}
         #: Reads what thoughts are made of; the last skill and the colours of a run are to be had there as well.
         self.ears = Ears(view_of, roster)
 
@@ -127,6 +130,7 @@ class Ponder:
         self._cadence.forget(run)
         self._topics.pop(run, None)
         self._said.pop(run, None)
+        self._whom.pop(run, None)
 
     def close(self) -> None:
         """Let go of whoever is asked."""
@@ -138,6 +142,10 @@ class Ponder:
             return
         if not self._cadence.is_due(run.id, thought.objective_changed_at, now):
             return
+        whom = run.occupant and (run.occupant.agent, run.occupant.conversation)
+        if self._whom.get(run.id) != whom:
+            self._whom[run.id] = whom
+            self._said.pop(run.id, None)
         question = question_of(run, thought, heard, lines, tuple(self._said.get(run.id, ())))
         # The same question would get the same answer, for the same money.
         if question is None or self._topics.get(run.id) == question.topic:

@@ -99,12 +99,13 @@ def _shown(tool: str, detail: str | None) -> str:
 
 
 def _session(run: Run, thought: Thought, heard: Heard, screen: str) -> dict[str, Any]:
-    details = run.details
+    there = run.occupant
+    details = run.details if there else None
     return {
         "session_id": run.id,
         "state": run.status.state,
         "exited": run.status.state is RunState.EXITED,
-        "tool": run.agent,
+        "tool": there.agent if there else None,
         "cwd": run.cwd,
         "replay_text": screen,
         "thought": thought.text,

@@ -43,7 +43,10 @@ class Standing(Struct, frozen=True, kw_only=True):
 def standing_of(run: Run) -> Standing:
     """Return how a run stands."""
     status, thought = run.status, run.thought
-    last = run.identity if run.tenant is None else None
+    # What was asked of an agent, or used by it, is nothing of a shell that is left.
+    is_left = run.identity is not None and run.tenant is None
+    objective = thought.objective if thought and not is_left else None
+    last = run.identity if is_left else None
     return Standing(
         state=status.state,
         reason=status.reason,
@@ -54,9 +57,9 @@ def standing_of(run: Run) -> Standing:
         since=status.since,
         previous=run.previous.word if run.previous else None,
         thought=redact_text(thought.text) if thought and thought.text else None,
-        objective=redact_text(thought.objective) if thought and thought.objective else None,
+        objective=redact_text(objective) if objective else None,
         rest=thought.rest if thought else None,
-        skill=run.skill,
+        skill=None if is_left else run.skill,
         health=run.health,
         theme=run.theme,
         last_agent=last.agent if last else None,

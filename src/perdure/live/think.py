@@ -13,6 +13,7 @@ from hashlib import blake2b
 
 from msgspec import structs
 
+from perdure.live.outlived import cleared
 from perdure.live.rest import rest_by_age
 from perdure.live.story import Story, Work, story_of
 from perdure.live.tools import doing, wanting
@@ -75,7 +76,10 @@ def thought_of(
 ) -> Thought:
     """Return what a run is doing, by what its turns have been found to tell."""
     if run.status.state is RunState.EXITED or run.is_over:
-        return _ended(now, before)
+        return cleared(now, before, Rest.DEEP_SLEEP)
+    if run.occupant is None:
+        # What was asked of an agent that is not there is not asked of what runs in its place.
+        story = Story()
     awaits = is_awaited(run, story)
     mark = fingerprint(run, story, lines)
     changed = before is None or before.fingerprint != mark
@@ -85,7 +89,7 @@ def thought_of(
     return Thought(
         at=now,
         text=before.text if carried and before else text,
-        objective=one_line(story.task or (run.details.task if run.details else None), 300),
+        objective=one_line(_task(run, story), 300),
         objective_changed_at=now if changed else before.objective_changed_at if before else None,
         fingerprint=mark,
         state=ThoughtState.SLEEPING if awaits else ThoughtState.ACTIVE if changed else ThoughtState.HOLDING,
@@ -104,7 +108,7 @@ def is_awaited(run: Run, story: Story) -> bool:
     not say whether the answer was the last of its turn, the run must be seen to wait as well. A run that is busy does not
     wait: what was said to it is not written down yet.
     """
-    if run.agent is None or run.status.state is RunState.BUSY:
+    if run.occupant is None or run.status.state is RunState.BUSY:
         return False
     if story.asks:
         return True
@@ -144,17 +148,6 @@ def is_news(thought: Thought, before: Thought | None) -> bool:
     return structs.replace(thought, at=before.at, state=before.state, delivery=before.delivery) != before or (
         thought.state is not before.state and ThoughtState.SLEEPING in (thought.state, before.state)
     )
-
-
-def cleared(now: datetime, before: Thought | None, rest: Rest) -> Thought:
-    """Return a thought that says nothing, for a run of which nothing is to be said any more."""
-    if before is None:
-        return Thought(at=now, rest=rest)
-    return Thought(at=now, rest=rest, objective_changed_at=before.objective_changed_at, delivery=before.delivery)
-
-
-def _ended(now: datetime, before: Thought | None) -> Thought:
-    return cleared(now, before, Rest.DEEP_SLEEP)
 
 
 def _cues(work: Work, awaits: bool, git: GitFacts | None) -> tuple[Cue, ...]:
@@ -222,6 +215,11 @@ def _bare(line: str) -> str:
     return re.sub(r"^[\s#>*\-•`]+|[*`]+", "", redact_text(bare)).strip()
 
 
+def _task(run: Run, story: Story) -> str | None:
+    known = run.details if run.occupant is not None else None
+    return story.task or (known.task if known else None)
+
+
 def _busy(run: Run, story: Story) -> str | None:
     if story.final is True:
         # It is through with that, and at something that is not written down yet.
@@ -231,7 +229,7 @@ def _busy(run: Run, story: Story) -> str | None:
     call = story.current or story.last
     if call is not None:
         return doing(call.tool, call.detail)
-    task = story.task or (run.details.task if run.details else None)
+    task = _task(run, story)
     if task:
         return f"working on: {task}"
     return f"running {run.command}" if run.agent is None and run.command else None

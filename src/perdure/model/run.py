@@ -170,6 +170,11 @@ class Run(Struct, frozen=True, kw_only=True):
         return None if is_left and self.identity is not None and not self.identity.is_kept else self.identity
 
     @property
+    def occupant(self) -> Identity | None:
+        """Whose process is in its pane now: neither who was there before, nor who is only kept for it."""
+        return self.identity if self.program is not None else None
+
+    @property
     def is_over(self) -> bool:
         """Whether its pane is gone, or nobody follows it any more."""
         return self.ended_at is not None

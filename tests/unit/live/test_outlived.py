@@ -12,13 +12,14 @@ from perdure.live.advance import Track, advance
 from perdure.live.lifetimes import returned
 from perdure.live.supervise import Supervisor
 from perdure.model.event import Event, EventKind
-from perdure.model.observation import Ended, Ending, Told, Watched
-from perdure.model.run import Reason, Run, RunState
+from perdure.model.identity import AgentDetails, Identity
+from perdure.model.observation import Ended, Ending, Identified, Told, Watched
+from perdure.model.run import Program, Reason, Run, RunState
 from perdure.model.thought import Cue, Rest, Thought, ThoughtState
-from tests.builders import NOON, at
+from tests.builders import NOON, an_identity, at
 from tests.unit.live.test_advance_always import RUNS, Story, stories, tracks
 from tests.unit.live.test_lifetimes import FOUND
-from tests.unit.live.timeline import Heard, Player, heard, hook, in_state, screen
+from tests.unit.live.timeline import AGENT, Heard, Player, heard, hook, in_state, screen
 
 BUSY, IDLE, ATTENTION, ERROR = RunState.BUSY, RunState.IDLE, RunState.ATTENTION, RunState.ERROR
 AT_WORK = Thought(at=NOON, text="running the tests", objective="make it faster", rest=Rest.ACTIVE)
@@ -84,6 +85,50 @@ def test_of_whoever_is_back_nothing_is_said_that_was_said_before() -> None:
     assert (back.run.thought.text, back.run.thought.objective) == (None, "make it faster")
 
 
+ANOTHER = Program(pid=5001, start_ticks=6001)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        Identified(identity=an_identity(conversation="another"), program=AGENT),
+        Identified(identity=an_identity(conversation="another"), program=ANOTHER),
+        # It does not say in which conversation it is, or that is only guessed.
+        Identified(identity=an_identity(conversation=None, certain=False), program=ANOTHER),
+        Identified(identity=an_identity(certain=False), program=ANOTHER),
+    ],
+)
+def test_what_was_said_of_a_conversation_is_said_of_no_other(seen: Identified) -> None:
+    """It goes in the same moment, and whoever listens hears so: nobody thinks about the next one before a while has passed."""
+    player = Player(in_state(IDLE, thought=AT_WORK)).tell(1, seen)
+    thought = player.run.thought
+    assert thought is not None
+    assert (thought.text, thought.objective, thought.cues) == (None, None, ())
+    told = [event for event in player.events if event.kind is EventKind.THOUGHT]
+    assert [(event.data["thought"], event.data["objective"]) for event in told] == [(None, None)]
+
+
+@pytest.mark.parametrize("before", [None, an_identity(conversation=None, certain=False), an_identity()])
+def test_whoever_says_only_now_who_it_is_is_the_same(before: Identity | None) -> None:
+    player = Player(in_state(BUSY, thought=AT_WORK, identity=before)).tell(
+        1, Identified(identity=an_identity(), program=AGENT)
+    )
+    assert player.run.thought == AT_WORK
+
+
+def test_a_conversation_that_was_taken_up_again_is_still_about_the_same() -> None:
+    player = Player(in_state(BUSY, thought=AT_WORK)).tell(1, Identified(identity=an_identity(), program=ANOTHER))
+    assert player.run.thought is not None
+    assert (player.run.thought.text, player.run.thought.objective) == (None, "make it faster")
+
+
+@pytest.mark.parametrize("another", [an_identity("other", None, certain=False), an_identity(conversation=None)])
+def test_what_is_known_of_an_agent_without_a_conversation_is_known_of_no_other(another: Identity) -> None:
+    unnamed = in_state(IDLE, identity=an_identity(conversation=None), details=AgentDetails(task="x"), skill="review")
+    run = Player(unnamed).tell(1, Identified(identity=another, program=ANOTHER)).run
+    assert (run.details, run.skill) == (None, None)
+
+
 @given(RUNS, stories())
 def test_words_are_never_older_than_the_state_unless_it_only_was_seen(run: Run, story: Story) -> None:
     """Whatever happens: what was said of a run at work is gone with the work."""
@@ -91,7 +136,7 @@ def test_words_are_never_older_than_the_state_unless_it_only_was_seen(run: Run, 
     if start.status.state is not BUSY or start.is_over:
         return
     for track, events, _ in tracks(structs.replace(start, thought=AT_WORK), story)[1:]:
-        if changed(events):
+        if changed(events) or any(event.kind is EventKind.THOUGHT for event in events):
             assert track.run.thought is not None
             assert track.run.thought.text is None
             return

@@ -206,6 +206,34 @@ def test_without_a_transcript_the_screen_has_to_be_worth_a_question(watch: Watch
     assert len(watch.voice.asked) == 1
 
 
+def test_the_conversation_of_an_agent_that_has_left_is_not_read(watch: Watch) -> None:
+    """Nor is whoever is asked about what runs there now told of it."""
+    watch.says("user", "sort the mail")
+    watch.says("user", "/commit it")
+    watch.run = structs.replace(
+        watch.run, program=None, details=AgentDetails(transcript=PATH, task="x", context_used=7)
+    )
+    assert watch.ponder.ears.hear(watch.run, NOON).story == Story()
+    thought = watch.thought(0, lines=["compiling the second half of the compiler " * 4])
+    assert thought is None or thought.objective is None
+    [question] = watch.voice.asked
+    assert (question.session["tool"], question.session["task"], question.session["token_count"]) == (None, None, 0)
+
+
+def test_what_was_said_of_one_conversation_is_no_hint_for_the_next(watch: Watch) -> None:
+    watch.says("user", "sort the mail")
+    watch.thought(0)
+    watch.voice.answer("putting letters in order")
+    watch.poll(3)
+    watch.says("user", "burn the mail")
+    watch.thought(60)
+    assert "putting letters in order" in watch.voice.asked[-1].prompt
+    watch.run = structs.replace(watch.run, identity=an_identity("simulant", "other"), details=None, thought=None)
+    watch.thought(120, lines=["compiling the second half of the compiler " * 4])
+    assert len(watch.voice.asked) == 3
+    assert "letters" not in watch.voice.asked[-1].prompt
+
+
 def test_a_guessed_conversation_is_not_read(watch: Watch) -> None:
     watch.says("user", "somebody else's task")
     watch.run = structs.replace(watch.run, identity=an_identity("simulant", certain=False))

@@ -10,9 +10,10 @@ from perdure.live.story import story_of
 from perdure.live.think import EVIDENCE, carried_over, is_news, think
 from perdure.live.words import ASKED, LONGEST, one_line
 from perdure.model.git import GitFacts
+from perdure.model.identity import AgentDetails, Evidence
 from perdure.model.run import Reason, RunState
 from perdure.model.thought import Cue, Rest, Thought, ThoughtSource, ThoughtState
-from tests.builders import NOON, at
+from tests.builders import NOON, an_identity, at
 from tests.unit.live.events import a_run, a_status
 from tests.unit.live.turns import Turn, an_agent, asked, called, done, returned, said
 
@@ -94,6 +95,22 @@ def test_no_key_comes_out_of_the_marks_it_stood_in(key: str) -> None:
         assert key[8:] not in line
     line = text([asked("name it"), said("Set `MY_NAME` in __init__.py and _look_.")], RunState.IDLE) or ""
     assert line.endswith("Set MY_NAME in __init__.py and look.")
+
+
+@pytest.mark.parametrize("evidence", [Evidence.REGISTRY, Evidence.KEPT])
+@pytest.mark.parametrize("state", [RunState.BUSY, RunState.IDLE, RunState.UNKNOWN])
+def test_what_runs_where_an_agent_was_has_none_of_its_objective(state: RunState, evidence: Evidence) -> None:
+    """Nobody asked for it what the agent was asked for, and it neither waits for a person nor has work to commit."""
+    there = an_agent(
+        state, identity=an_identity(evidence=evidence), details=AgentDetails(task="make the parser faster")
+    )
+    left = structs.replace(there, program=None, command="sleep")
+    ended = think(structs.replace(left, status=a_status(RunState.EXITED)), [TASK], None, NOON, None)
+    for turns in ([], [TASK], [TASK, *EDITED, FINISHED]):
+        thought = think(left, turns, None, at(1), ended)
+        assert (thought.text, thought.objective, thought.cues) == (None, None, ())
+        assert thought.state is not ThoughtState.SLEEPING
+    assert think(there, [], None, at(1), ended).objective == "make the parser faster"
 
 
 def test_a_shell_says_what_runs_in_it_and_never_sleeps() -> None:

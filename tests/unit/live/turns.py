@@ -8,7 +8,7 @@ from msgspec import structs
 
 from perdure.agents._records import turn
 from perdure.model.identity import AgentDetails
-from perdure.model.run import Reason, Run, RunState
+from perdure.model.run import Program, Reason, Run, RunState
 from tests.builders import an_identity
 from tests.unit.live.events import a_run, a_status
 
@@ -45,6 +45,7 @@ def an_agent(state: RunState = RunState.BUSY, reason: Reason | None = None, **ch
     run = a_run(
         status=a_status(state, reason),
         identity=an_identity(),
+        program=Program(pid=20, start_ticks=20),
         details=AgentDetails(transcript="/home/dev/c.jsonl"),
         cwd="/home/dev/work",
     )

@@ -26,7 +26,7 @@ function changed(run: Run, event: Happening): Run {
         since: event.at,
       };
     case "thought":
-      return { ...run, thought: text(data.thought), objective: text(data.objective) ?? run.objective };
+      return { ...run, thought: text(data.thought), objective: text(data.objective) };
     case "title_changed":
       return { ...run, title: text(data.title) ?? run.title };
     case "run_deleted":
