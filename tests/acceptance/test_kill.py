@@ -46,8 +46,9 @@ def test_a_name_that_looks_like_an_option_can_be_given(tmux: TmuxServer, perdure
         tmux.run("new-session", "-d", f"-s{name}x", "cat", "-")
         tmux.run("rename-session", "-t", f"={name}x:", "--", name)
     if words[0].startswith("="):
-        # That is the very name of one.
-        perdure.ok("kill", "--json", *words)
+        # That is the very name of another: neither is ended before it is said which.
+        assert perdure("kill", "--json", *words).code == 2
+        perdure.ok("kill", "--json", f"={words[0]}")
         assert _panes(tmux) == ["-dash:0.0", "dash:0.0"]
     perdure.ok("kill", "--json", *words)
     assert "-dash:0.0" not in _panes(tmux)

@@ -88,7 +88,7 @@ def test_a_session_that_is_called_like_a_run_is_refused_with_what_names_each(
         said = _refused(perdure, words, "r1")
         assert f"(%0 on {tmux.socket})" in said, said
         assert f"(%2 on {tmux.socket})" in said, said
-        assert "say '%0' for the run, '=r1' for the session" in said, said
+        assert "say '%0' for the run, 'r1:' for the session" in said, said
     assert len(_panes(tmux)) == 3
     assert {run.id for run in watched.runs()} == {"r1", "r2", "r3"}
 
@@ -98,7 +98,7 @@ def test_a_session_that_is_called_like_a_pane_is_refused_with_what_names_each(
 ) -> None:
     for words in COMMANDS.values():
         said = _refused(perdure, words, "%0")
-        assert "say 'plain:0.0' for the pane, '=%0' for the session" in said, said
+        assert "say 'plain:0.0' for the pane, '%0:' for the session" in said, said
     assert len(_panes(tmux)) == 3
     assert {run.id for run in watched.runs()} == {"r1", "r2", "r3"}
 
@@ -125,6 +125,28 @@ def test_what_is_said_to_bring_a_session_back_means_that_session(
     said = perdure.ok("kill", "=%0").out.splitlines()[-1]
     assert said.startswith("To bring it back: perdure restore --from "), said
     words = said.partition(": perdure ")[2].replace("'", "").split()
-    assert words[-1] == "=%0"
+    assert words[-1] == "%0:"
     perdure.ok(*words)
     assert sorted(_panes(tmux)) == ["%0:0.0", "plain:0.0", "r1:0.0"]
+
+
+def test_a_name_behind_an_equals_sign_that_two_sessions_are_called_reaches_neither(
+    watched: Watching, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    tmux.run("new-session", "-d", "-s", "=r1", "-n", "w", "cat", "-")
+    watched.await_run("=r1:0.0")
+    before = _panes(tmux)
+    for words in COMMANDS.values():
+        for target in ("=r1", "=r1:0.0"):
+            said = _refused(perdure, words, target)
+            rest = target.partition(":")[2]
+            assert f"say '==r1:{rest}' for '=r1', 'r1:{rest}' for 'r1'." in said, said
+    assert [tmux.run("capture-pane", "-p", "-t", pane).strip() for pane in ("%2", "%3")] == [b"", b""]
+    assert _panes(tmux) == before
+    assert len(watched.runs()) == 4
+    for target, pane in (("r1:", "%2"), ("==r1:", "%3")):
+        assert only_json(perdure("send", "--json", target, "hello", "--timeout", "0"))["pane"] == pane
+    # The other one is not ended for it when it is said again.
+    for code in (0, 3):
+        assert perdure("kill", "==r1:").code == code
+    assert sorted(_panes(tmux)) == sorted(each for each in before if each != "=r1:0.0")

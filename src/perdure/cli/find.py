@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from perdure.cli._setup import path_argument
 from perdure.errors import NotFound, SnapshotNotFound, UsageError
-from perdure.live.find import both, spellings
+from perdure.live.find import both, spelled_for, spellings, which_session
 from perdure.model.snapshot import CAPTURED, Snapshot, SnapshotSummary
 from perdure.model.topology import Pane, Topology
 from perdure.ports import SnapshotStore
@@ -77,18 +77,22 @@ def part_at(topology: Topology, target: str) -> Part:
 
     A session's name holds no colon. A window's may hold dots: it is first taken whole, then up to the last one. A `=`
     before it, as tmux has it, is for names that would be taken for an option or for an id. Raises NotFound, and
-    UsageError for a pane's id that a session is called by.
+    UsageError for a pane's id that a session is called by, and for what may be the name of two sessions.
     """
     pane = next((each for each in topology.panes if each.id == target), None)
-    named = next((part for each in spellings(target) if (part := _named(topology, each))), None)
-    if pane is not None and named is not None:
+    named = [part for each in spellings(target) if (part := _named(topology, each, as_given=each == target))]
+    if pane is not None and named:
         place = [place_of(topology, pane)]
-        raise UsageError(both(target, "pane", place, [each.id for each in named.panes], place))
+        raise UsageError(both(target, "pane", place, _ids(named[0]), place))
     if pane is not None:
         return Part(panes=(pane,), kind="pane", id=pane.id, sessions=frozenset(each.id for each in topology.sessions))
-    if named is None:
+    if not named:
         raise NotFound(f"There is no {target!r} in this snapshot.")
-    return named
+    if len(named) > 1:
+        names = {each.id: each.name for each in topology.sessions}
+        found = [(names[min(part.sessions)], _ids(part)) for part in named]
+        raise UsageError(which_session(target, found, names.values()))
+    return named[0]
 
 
 def place_of(topology: Topology, pane: Pane) -> str:
@@ -98,15 +102,29 @@ def place_of(topology: Topology, pane: Pane) -> str:
     return f"{session.name}:{link.index}.{pane.index}"
 
 
-def session_called(name: str) -> str:
-    """Return a target that means the session of that name, and neither an option nor a pane."""
-    return f"={name}" if name.startswith(("-", "%", "=")) else name
+def session_called(topology: Topology, place: str, id: str) -> str:
+    """Return a target that means a session, or a place in it, and neither an option, a pane nor another session.
+
+    `place` begins with its name; the `id` will do where there is no such target.
+    """
+    name, colon, rest = place.partition(":")
+    spelled = spelled_for(name, [each.name for each in topology.sessions])
+    if spelled is None:
+        return id
+    return f"{spelled}:{rest}" if colon or spelled.startswith("%") else spelled
 
 
-def _named(topology: Topology, target: str) -> Part | None:
+def _ids(part: Part) -> list[str]:
+    return [pane.id for pane in part.panes]
+
+
+def _named(topology: Topology, target: str, *, as_given: bool) -> Part | None:
     session, _, rest = target.partition(":")
     window, dot, pane_index = rest.rpartition(".")
-    sessions = frozenset(each.id for each in topology.sessions if session in (each.name, each.id))
+    # With a `=` before it, it is a name and no id.
+    sessions = frozenset(
+        each.id for each in topology.sessions if session == each.name or (as_given and session == each.id)
+    )
     kind: Literal["session", "window", "pane"]
     if panes := _panes(topology, sessions, rest, ""):
         kind, ids = ("window", {each.window for each in panes}) if rest else ("session", set(sessions))

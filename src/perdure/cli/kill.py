@@ -18,10 +18,10 @@ from perdure.cli.save import keep
 from perdure.errors import NoDaemon, NotFound, PerdureError, StoreUnusable
 from perdure.host.clock import now
 from perdure.live.ending import detached
-from perdure.live.find import spellings
 from perdure.live.present import end_run
 from perdure.model.run import Run
 from perdure.model.snapshot import Missed
+from perdure.model.topology import Topology
 from perdure.snapshots.look import Looked
 from perdure.tmux.act import Spot, end
 
@@ -91,14 +91,15 @@ def _doomed(setup: Setup, target: str, there: Sequence[Looked], missed: Sequence
     kind, id = part.kind, part.id
     if kind == "session":
         called = next(each.name for each in topology.sessions if each.id == id)
-        meant = session_called(called)
+        meant, own = session_called(topology, called, id), part.sessions
     elif len(part.panes) > 1:
-        called, meant = target, f"={target}" if target.startswith("-") else target
+        called, own = target, part.sessions
+        meant = session_called(topology, target, id) if target.startswith("-") else target
     else:
         # A window with a single pane goes with it.
         kind, id = "pane", first.id
         called = place_of(topology, first)
-        meant = session_called(called)
+        meant, own = session_called(topology, called, id), _sessions_called(topology, called.partition(":")[0])
     return Doomed(
         looked=part.looked,
         kind=kind,
@@ -106,17 +107,19 @@ def _doomed(setup: Setup, target: str, there: Sequence[Looked], missed: Sequence
         called=called,
         target=meant,
         panes=len(part.panes),
-        shared=_shared(part.looked, windows, called),
+        shared=_shared(topology, windows, own),
         run=part.run,
     )
 
 
-def _shared(looked: Looked, windows: Collection[str], called: str) -> tuple[str, ...]:
-    """Return the names of the sessions that show one of these windows, besides the one by which it is called."""
-    topology = looked.capture.topology
+def _sessions_called(topology: Topology, name: str) -> frozenset[str]:
+    return frozenset(each.id for each in topology.sessions if each.name == name)
+
+
+def _shared(topology: Topology, windows: Collection[str], own: Collection[str]) -> tuple[str, ...]:
+    """Return the names of the sessions that show one of these windows, besides those by which it is called."""
     showing = {link.session for link in topology.links if link.window in windows}
-    meant = {each.partition(":")[0] for each in spellings(called)}
-    return tuple(each.name for each in topology.sessions if each.id in showing and not meant & {each.id, each.name})
+    return tuple(each.name for each in topology.sessions if each.id in showing and each.id not in own)
 
 
 def _elsewhere(doomed: Doomed) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.cli.find import panes_at, part_at
+from perdure.cli.find import panes_at, part_at, session_called
 from perdure.errors import NotFound, UsageError
 from perdure.model.topology import Link, Session, Topology, Window
 from tests.builders import NOON, a_pane, a_topology
@@ -70,12 +70,54 @@ def test_a_target_is_one_thing_or_several(target: str, kind: str, id: str) -> No
 
 def test_a_session_that_is_called_like_a_pane_is_told_from_it() -> None:
     topology = a_topology([a_pane(0), a_pane(1)], session="%1")
-    with pytest.raises(UsageError, match=r"say '%1:0\.1' for the pane, '=%1' for the session"):
+    with pytest.raises(UsageError, match=r"say '%1:0\.1' for the pane, '%1:' for the session"):
         part_at(topology, "%1")
     assert part_at(topology, "=%1").kind == part_at(topology, "%1:").kind == "session"
     assert part_at(topology, "%0").id == "%0"
     with pytest.raises(NotFound):
         part_at(topology, "=%0")
+
+
+def _called(*names: str) -> Topology:
+    """A session with a window of a pane for each name: `$0`, `@0`, `%0`, and so on."""
+    numbered = list(enumerate(names))
+    return Topology(
+        process=a_topology().process,
+        sessions=tuple(Session(id=f"${number}", name=name, created_at=NOON) for number, name in numbered),
+        windows=tuple(
+            Window(id=f"@{number}", name="w", width=80, height=24, layout="", visible_layout="")
+            for number, _ in numbered
+        ),
+        links=tuple(Link(session=f"${number}", window=f"@{number}", index=0) for number, _ in numbered),
+        panes=tuple(a_pane(number, window=f"@{number}", index=0) for number, _ in numbered),
+    )
+
+
+@pytest.mark.parametrize(("target", "rest"), [("=x", ""), ("=x:", ""), ("=x:0", "0"), ("=x:0.0", "0.0"), ("=x:w", "w")])
+def test_a_name_behind_an_equals_sign_that_is_a_session_with_and_without_it_is_neither(target: str, rest: str) -> None:
+    topology = _called("x", "=x")
+    with pytest.raises(UsageError) as raised:
+        part_at(topology, target)
+    assert f"say '==x:{rest}' for '=x', 'x:{rest}' for 'x'." in raised.value.message
+    assert [pane.id for pane in panes_at(topology, f"x:{rest}")] == ["%0"]
+    assert [pane.id for pane in panes_at(topology, f"==x:{rest}")] == ["%1"]
+
+
+def test_an_equals_sign_says_that_it_is_a_name_and_no_id() -> None:
+    topology = _called("$1", "other")
+    assert part_at(topology, "=$1").id == part_at(topology, session_called(topology, "$1", "%0")).id == "$0"
+    with pytest.raises(NotFound):
+        part_at(_called("one", "other"), "=$1")
+
+
+@given(st.lists(st.text(alphabet="=-%x\\", min_size=1, max_size=4), unique=True, min_size=1, max_size=6))
+def test_what_is_said_to_mean_a_session_means_that_one(names: list[str]) -> None:
+    topology = _called(*names)
+    for number, name in enumerate(names):
+        for place in (name, f"{name}:0.0"):
+            target = session_called(topology, place, f"${number}")
+            assert not target.startswith("-")
+            assert [pane.id for pane in panes_at(topology, target)] == [f"%{number}"]
 
 
 @given(st.text())

@@ -78,13 +78,13 @@ def test_a_session_that_is_called_like_a_run_is_ambiguous_without_what_tells_the
     with pytest.raises(AmbiguousRun) as raised:
         find_run(runs, "r1")
     assert raised.value.data == {"candidates": ["r1", "r7"]}
-    assert "say '%1' for the run, '=r1' for the session" in raised.value.message
+    assert "say '%1' for the run, 'r1:' for the session" in raised.value.message
     assert [find_run(runs, each).id for each in ("%1", "=r1", "r1:")] == ["r1", "r7", "r7"]
     # Also of the run that is in it: the session may be more than that one pane.
     with pytest.raises(AmbiguousRun, match="say '%1' for the run"):
         find_run([*HERE[1:], a_run("r1", session="r1")], "r1")
     # Who is gone has no pane to be named by.
-    with pytest.raises(AmbiguousRun, match="say '=r5' for the session"):
+    with pytest.raises(AmbiguousRun, match="say 'r5:' for the session"):
         find_run([*HERE, a_run("r7", session="r5")], "r5")
 
 
@@ -93,10 +93,51 @@ def test_a_session_that_is_called_like_a_pane_is_ambiguous_without_what_tells_th
     with pytest.raises(AmbiguousRun) as raised:
         find_run(runs, "%1")
     assert raised.value.data == {"candidates": ["r1", "r7"]}
-    assert "say 'work:0.0' for the pane, '=%1' for the session" in raised.value.message
+    assert "say 'work:0.0' for the pane, '%1:' for the session" in raised.value.message
     assert [find_run(runs, each).id for each in ("work:0.0", "=%1", "%1:")] == ["r1", "r7", "r7"]
     with pytest.raises(RunNotFound):
         find_run(HERE, "=%1")
+
+
+def test_a_name_behind_an_equals_sign_that_is_a_session_with_and_without_it_is_neither() -> None:
+    runs = [*HERE, a_run("r7", session="=work"), a_run("r8", session="r1"), a_run("r9", session="=r1")]
+    for target, ids in (("=work:0", ["r7", "r1"]), ("=work:0.0", ["r7", "r1"]), ("=r1", ["r9", "r8"])):
+        with pytest.raises(AmbiguousRun) as raised:
+            find_run(runs, target)
+        assert raised.value.data == {"candidates": ids}
+    assert "say '==r1:' for '=r1', 'r1:' for 'r1'." in raised.value.message
+    assert [find_run(runs, each).id for each in ("r1:", "==r1:", "==r1", "work:0", "==work:0")] == [
+        "r8",
+        "r9",
+        "r9",
+        "r1",
+        "r7",
+    ]
+    # What a run is refused for has a way that is not refused in its turn.
+    with pytest.raises(AmbiguousRun, match="'r1:' for the session"):
+        find_run(runs, "r1")
+    # It means what only one of them has.
+    assert find_run(runs, "=work:1.1").id == "r3"
+
+
+def test_a_session_that_no_name_tells_from_others_is_named_by_an_id() -> None:
+    runs = [a_run(f"r{number}", session=name) for number, name in enumerate(("x", "=x", "==x"))]
+    with pytest.raises(AmbiguousRun, match=r"say the id of a pane for '=x', 'x:' for 'x'\.$"):
+        find_run(runs, "=x")
+    assert [find_run(runs, each).id for each in ("x", "%1", "===x")] == ["r0", "r1", "r2"]
+
+
+def test_the_two_sessions_of_a_name_may_be_on_two_servers() -> None:
+    with pytest.raises(AmbiguousRun, match="tmux-1000/other"):
+        find_run([*HERE, a_run("r7", session="=play", server=a_server("other"))], "=play")
+
+
+def test_a_name_with_backslashes_that_is_two_sessions_is_neither() -> None:
+    runs = [a_run("r1", session="b\\\\s"), a_run("r2", session="b\\\\\\\\s")]
+    with pytest.raises(AmbiguousRun) as raised:
+        find_run(runs, "b\\\\s")
+    assert r"say 'b\s:' for 'b\\s', 'b\\\\s:' for 'b\\\\s'" in raised.value.message
+    assert [find_run(runs, each).id for each in (r"b\s:", r"b\\\\s:")] == ["r1", "r2"]
 
 
 def test_a_window_that_is_called_like_the_number_of_another_is_ambiguous() -> None:
@@ -106,7 +147,7 @@ def test_a_window_that_is_called_like_the_number_of_another_is_ambiguous() -> No
     assert raised.value.data == {"candidates": ["r1", "r7"]}
 
 
-NAMES = st.text(alphabet="ab.1r% ", min_size=1, max_size=4)
+NAMES = st.text(alphabet="ab.1r%= ", min_size=1, max_size=4)
 
 
 @given(places=st.lists(st.tuples(NAMES, st.integers(0, 2), NAMES, st.integers(0, 2)), max_size=6), target=NAMES)
@@ -121,11 +162,12 @@ def test_what_is_found_is_what_was_named(places: list[tuple[str, int, str, int]]
     for run in runs:
         if run.pane not in sessions:
             assert find_run(runs, run.pane) is run
-        alike = [each for each in runs if each.place.target == run.place.target]
+        alike = [each for each in runs if each.place.target in (run.place.target, run.place.target.removeprefix("="))]
         if len(alike) == 1 and not any(each.place.window_name.endswith(f".{each.place.pane}") for each in runs):
             assert find_run(runs, run.place.target) is run
     try:
         found = find_run(runs, target)
     except (RunNotFound, AmbiguousRun):
         return
-    assert target in (found.id, found.pane, found.place.session)
+    assert target in (found.id, found.pane, found.place.session, f"={found.place.session}")
+    assert sum(session in (target, target.removeprefix("=")) for session in sessions) < 2
