@@ -90,8 +90,8 @@ def test_what_runs_where_an_agent_was_is_said_to_do_nothing_that_was_asked_of_it
         assert (row["run"], row["agent"], row["objective"]) == (run.id, None, None)
         tmux.run("send-keys", "-t", "work:0", "C-c")
         tmux.run("send-keys", "-t", "work:0", simulants.path, "Enter")
-        another = watcher.await_event(EventKind.IDENTITY_CHANGED, after=ended.seq)
-        watcher.await_event(EventKind.THOUGHT, after=another.seq)
+        watcher.await_event(EventKind.IDENTITY_CHANGED, after=ended.seq)
+        watcher.await_run(run.id, lambda run: run.program is not None and run.status.waits, "to wait")
         told = [each.event.data for each in watcher.events(ended.seq, EventKind.THOUGHT)]
         assert [data for data in told if data["objective"] is not None] == []
     simulants.end_all()
