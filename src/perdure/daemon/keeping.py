@@ -59,6 +59,8 @@ class Keeping:
         self._trouble: Trouble | None = None
         #: The highest number that a run has, or had, as far as is known here.
         self._last_id = 0
+        #: The highest number that an event has, or had, as far as is known here.
+        self._last_event = 0
 
     @property
     def trouble(self) -> Trouble | None:
@@ -74,6 +76,8 @@ class Keeping:
     def begin(self, at: float, now: datetime) -> None:
         """Take the lease. Raises `Refused`, and what is wrong with the store."""
         self._lease.take(now)
+        # Others write events, too.
+        self._last_event = max(self._last_event, self.world.store.last_event())
         self._lease_at = at + CHECKPOINT
 
     def hold(self, at: float, now: datetime) -> None:
@@ -101,7 +105,8 @@ class Keeping:
     def mend(self, at: float, now: datetime, *, at_once: bool = False) -> bool:
         """Open a store that failed again when it is time, or at once; return whether it is another connection from here on.
 
-        It may be another database: one that was put in the place of the one before. Raises `Refused` as `hold` does.
+        It may be another database: one that was put in the place of the one before. No event in it gets a number that
+        was known here: who has read up to one would never hear of it. Raises `Refused` as `hold` does.
         """
         if not self._fails or (at < self._again_at and not at_once):
             return False
@@ -109,6 +114,7 @@ class Keeping:
             self.world = self.world.reopen()
             self._lease = Lease(self.world.store, self.world.host, self.world.me.uid)
             self.begin(at, now)
+            self.world.store.go_on_behind(self._last_event)
         except StoreUnusable as error:
             self._failed(Work.RECORDING, error.message, at)
             return False
@@ -128,6 +134,7 @@ class Keeping:
             self._failed(Work.RECORDING, error.message, at)
             return None
         supervisor.recorded(batch)
+        self._last_event = max(self._last_event, *(each.seq for each in stored), 0)
         if batch:
             self._succeeded(Work.RECORDING)
         return stored

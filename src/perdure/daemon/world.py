@@ -20,6 +20,9 @@ from perdure.snapshots.save import SaveResult
 class DaemonStore(SnapshotStore, RestoreJournal, RunStore, EventLog, Leases, Protocol):
     """Where everything is kept."""
 
+    def go_on_behind(self, event: int) -> None:
+        """Let no event get a number up to this one, which somebody remembers, although everything else may be lost."""
+
 
 class World(Struct, frozen=True, kw_only=True):
     """Everything the daemon depends on. All of it is called from one thread, the store's."""

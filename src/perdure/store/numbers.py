@@ -61,6 +61,10 @@ class Numbers:
         self._put_copy(name, highest)
         self._note(name, highest)
 
+    def raise_past(self, name: str, number: int) -> None:
+        """Let no number up to this one be given any more, nor those that others can have given after it."""
+        self.raise_to(name, number + _AHEAD[name])
+
     def see(self, name: str, number: int) -> None:
         """Let a number that something came with not be given any more. Costs nothing when we gave it."""
         if number > self._copy().get(name, 0):

@@ -84,6 +84,10 @@ class ReadOnlyStore(Store):
     def record(self, runs: Sequence[Run], events: Sequence[Event]) -> tuple[StoredEvent, ...]:
         raise _nothing_saved()
 
+    def go_on_behind(self, event: int) -> None:
+        """Not here."""
+        raise _nothing_saved()
+
     def make_up_for_untold(self) -> None:
         """Nothing: whoever may write tells it."""
 

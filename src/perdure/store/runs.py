@@ -92,6 +92,12 @@ class Runs:
     def last_event(self) -> int:
         return self.numbers.given(EVENTS)
 
+    def go_on_behind(self, event: int) -> None:
+        """Let no event get a number up to this one, which somebody remembers, although everything else may be lost."""
+        if self.numbers.given(EVENTS) < event:
+            with self.driver.transaction(GIVING):
+                self.numbers.raise_past(EVENTS, event)
+
     def forget_events(self, before: datetime) -> int:
         with self.driver.transaction(GIVING):
             # With the last of them gone, only the counter tells which numbers were given.

@@ -68,6 +68,25 @@ def test_a_database_made_anew_goes_on_counting(store: Store, opened: Callable[[]
     assert anew.check() == ()
 
 
+def test_a_store_goes_on_behind_what_somebody_remembers(store: Store, opened: Callable[[], Store]) -> None:
+    last = [next_event(store) for _ in range(3)][-1]
+    # It is the store that they remember: nothing is left out.
+    store.go_on_behind(last)
+    assert next_event(store) == last + 1
+    lose(store)
+    os.unlink(store.numbers.path)
+    anew = opened()
+    # Also where another has begun to count before.
+    next_event(anew)
+    anew.go_on_behind(last + 1)
+    first = next_event(anew)
+    assert first > last + 1
+    assert [stored.seq for stored in anew.read_events(after=last + 1)] == [first]
+    # All of them are remembered by the next one, too.
+    assert next_event(opened()) == first + 1
+    assert anew.check() == ()
+
+
 @pytest.mark.parametrize("spoilt", [None, b"", b'{"runs":', b'{"runs":-4,"events":1000000000000000000000}', b"[]"])
 def test_without_a_copy_that_can_be_read_the_database_alone_counts(store: Store, spoilt: bytes | None) -> None:
     store.new_runs(5)

@@ -287,6 +287,7 @@ def test_what_is_only_read_lists_and_changes_nothing(place: StorePlace, store: S
     attempts: list[Callable[[], object]] = [
         lambda: reader.new_runs(1),
         lambda: reader.record([a_run(title="b")], [an_event()]),
+        lambda: reader.go_on_behind(9),
         lambda: reader.forget_runs(at(60)),
         lambda: reader.forget_events(at(60)),
         lambda: reader.take_lease("daemon", "me", at(1), until=at(10)),

@@ -31,6 +31,8 @@ class Disk:
         self.holder: str | None = None
         #: The last number that was given to a run.
         self.given = 0
+        #: The number behind which those of events begin.
+        self.behind = 0
         self.connections = 0
         #: The connection from which on everything works; those before fail for good.
         self.good_from = 0
@@ -53,7 +55,7 @@ class Connection:
         if not runs and not events:
             return ()
         self._try()
-        first = len(self._disk.events) + 1
+        first = self._disk.behind + len(self._disk.events) + 1
         self._disk.events += events
         return tuple(StoredEvent(seq=seq, event=event) for seq, event in enumerate(events, first))
 
@@ -62,6 +64,16 @@ class Connection:
         self._try()
         first, self._disk.given = self._disk.given + 1, self._disk.given + count
         return tuple(f"r{number}" for number in range(first, first + count))
+
+    def last_event(self) -> int:
+        """The last number."""
+        self._try()
+        return self._disk.behind + len(self._disk.events) if self._disk.events else 0
+
+    def go_on_behind(self, event: int) -> None:
+        """Count on from there."""
+        self._try()
+        self._disk.behind = max(self._disk.behind, event - len(self._disk.events))
 
     def take_lease(self, name: str, holder: str, now: datetime, *, until: datetime) -> str | None:
         """Take the lease."""
@@ -136,6 +148,26 @@ def test_a_store_in_the_place_of_another_gives_nobody_an_id_that_is_known(
     assert given[0] > 7
     assert len(set(given)) == 4
     assert given == sorted(given)
+
+
+def test_events_in_a_store_in_the_place_of_another_are_numbered_behind_all_that_were_known(
+    keeping: Keeping, disk: Disk
+) -> None:
+    def written(at: float) -> int | None:
+        supervisor.note(_event(1))
+        stored = keeping.record(supervisor, at)
+        return stored[0].seq if stored else None
+
+    supervisor = Supervisor()
+    assert [written(1.0), written(1.0)] == [1, 2]
+    # Others write, too, and it is seen when the lease is prolonged.
+    disk.events += [_event(2)] * 5
+    keeping.hold(CHECKPOINT, NOON)
+    disk.events.clear()
+    disk.good_from = 2
+    assert written(CHECKPOINT) is None
+    assert keeping.mend(keeping.next(), NOON)
+    assert written(keeping.next()) == 8
 
 
 def test_what_cannot_be_written_is_written_later(
