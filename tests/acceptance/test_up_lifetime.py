@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
 from perdure.daemon import protocol
 from perdure.daemon.call import stream
 from perdure.errors import NoDaemon
-from perdure.model.event import EventKind
+from perdure.model.event import EventKind, StoredEvent
 from tests.acceptance.kit import configure, is_whole, only_json, sentence, settle
 from tests.acceptance.simulants import Simulants
 from tests.acceptance.watching import (
@@ -36,6 +38,57 @@ _SHELL = "/bin/sh"
 def _session(tmux: TmuxServer, name: str = "work") -> None:
     tmux.run("new-session", "-d", "-s", name, "-n", "one", _SHELL)
     settle(tmux)
+
+
+# -- what is removed under it ----------------------------------------------------------------------------------------
+
+
+def _remove(directory: str) -> None:
+    # Moved away first: who is at work in it puts something into what is just being emptied.
+    os.rename(directory, f"{directory}-removed")
+    shutil.rmtree(f"{directory}-removed")
+
+
+def _number(heard: object) -> int:
+    assert isinstance(heard, StoredEvent)
+    return heard.seq
+
+
+def test_a_daemon_whose_state_directory_is_removed_is_found_again_and_goes_on_counting(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    _session(tmux)
+    with watching(perdure) as watcher:
+        with closing(stream(private_home.state, protocol.Events(follow=True))) as follower:
+            last = _number(next(follower))
+            while last < watcher.last():
+                last = _number(next(follower))
+            _remove(private_home.state)
+            _session(tmux, "later")
+            watcher.wait_for(stored_events, "what has happened since")
+            assert all(each.seq > last for each in stored_events())
+            assert _number(next(follower)) > last
+        watcher.wait_for(is_watched, "the socket")
+        assert [run.id for run in watcher.runs()] == ["r1", "r2"]
+        assert perdure("up").code == 6
+    assert not is_watched()
+
+
+def test_who_has_begun_where_a_state_directory_was_removed_is_the_one_to_be_found(
+    perdure: Perdure, tmux: TmuxServer, private_home: PrivateHome
+) -> None:
+    _session(tmux)
+    with watching(perdure) as first:
+        # It notices nothing before the other is there.
+        first.process.send_signal(signal.SIGSTOP)
+        _remove(private_home.state)
+        with watching(perdure) as second:
+            os.kill(first.pid, signal.SIGCONT)
+            assert first.process.wait(PATIENCE) == 6
+            assert str(second.pid) in first.log
+            assert is_watched()
+            assert [run.place.target for run in second.runs()] == ["work:0.0"]
+            assert "removed" not in second.log
 
 
 # -- one at a time ----------------------------------------------------------------------------------------------------

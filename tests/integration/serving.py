@@ -33,6 +33,9 @@ class Served:
         self.cancelled = 0
         self.feed = Feed(most)
         self.error: BaseException | None = None
+        #: Whether this is the daemon that watches.
+        self.has_lease = True
+        self.asked_for_lease = 0
         self._limits, self._me = limits, me
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -85,10 +88,15 @@ class Served:
             self._answer,
             self.feed,
             read=self._read,
+            has_lease=self._has_lease,
             ready=self._ready.set,
             me=self._me,
             limits=self._limits,
         )
+
+    async def _has_lease(self) -> bool:
+        self.asked_for_lease += 1
+        return self.has_lease
 
     async def _read(self, request: Events) -> Sequence[StoredEvent]:
         found = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -69,6 +70,65 @@ def test_a_socket_that_somebody_removes_is_there_again(private_home: PrivateHome
         assert call(served.state_dir, AskStatus(), 20) == {"pid": os.getpid()}
         assert stat.S_IMODE(os.stat(served.path).st_mode) == 0o600
     assert not os.path.exists(served.path)
+
+
+def test_a_state_directory_that_somebody_removes_is_there_again_for_who_has_the_lease(
+    private_home: PrivateHome,
+) -> None:
+    with Served(private_home.state, limits=Limits(removal=0.05)) as served:
+        shutil.rmtree(served.state_dir)
+        wait_for(lambda: daemon_there(served.state_dir), "the socket")
+        assert call(served.state_dir, AskStatus(), 20) == {"pid": os.getpid()}
+        assert stat.S_IMODE(os.stat(served.state_dir).st_mode) == 0o700
+        with Served(served.state_dir) as second:
+            wait_for(lambda: second.error is not None, "the refusal")
+        assert isinstance(second.error, Refused)
+        # The lock alone, too: without it another would take this place, and what else was put back leads nowhere.
+        os.unlink(served.path)
+        with socket.socket(socket.AF_UNIX) as stale:
+            stale.bind(served.path)
+        os.unlink(f"{served.path}.lock")
+        wait_for(lambda: daemon_there(served.state_dir), "the socket")
+        assert call(served.state_dir, AskStatus(), 20) == {"pid": os.getpid()}
+    assert os.listdir(private_home.state) == ["daemon.sock.lock"]
+
+
+def test_where_another_has_begun_nothing_is_put_back_and_nothing_of_it_removed(private_home: PrivateHome) -> None:
+    with Served(private_home.state, limits=Limits(removal=0.05)) as served:
+        served.has_lease = False
+        shutil.rmtree(served.state_dir)
+        wait_for(lambda: served.asked_for_lease > 1, "the question whose place it is")
+        assert not os.path.exists(served.state_dir)
+        with Served(private_home.state) as second:
+            served.has_lease = True
+            asked = served.asked_for_lease
+            wait_for(lambda: served.asked_for_lease > asked + 1, "the question whose place it is")
+            there = os.stat(second.path).st_ino
+            served.stop()
+            assert os.stat(second.path).st_ino == there
+            assert call(second.state_dir, AskStatus(), 20) == {"pid": os.getpid()}
+
+
+def test_what_is_in_the_place_of_the_socket_is_said_once_and_goes(
+    private_home: PrivateHome, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Served(private_home.state, limits=Limits(removal=0.01)) as served:
+        os.unlink(served.path)
+        os.mkdir(served.path)
+        wait_for(lambda: "Is a directory" in caplog.text, "the sentence")
+        os.unlink(f"{served.path}.lock")
+        asked = served.asked_for_lease
+        wait_for(lambda: served.asked_for_lease > asked, "the next try")
+        assert caplog.text.count("nobody can ask any more") == 1
+        os.rmdir(served.path)
+        wait_for(lambda: "is answered again" in caplog.text, "the end of it")
+        assert daemon_there(served.state_dir)
+        os.unlink(served.path)
+        with open(served.path, "w"):
+            pass
+        wait_for(lambda: daemon_there(served.state_dir), "the socket")
+        assert call(served.state_dir, AskStatus(), 20) == {"pid": os.getpid()}
+    assert os.listdir(private_home.state) == ["daemon.sock.lock"]
 
 
 def test_an_answer_that_does_not_come_is_not_waited_for_longer_than_asked(served: Served) -> None:
@@ -329,7 +389,7 @@ import asyncio, sys
 from perdure.daemon.listen import serve
 from perdure.live.feed import Feed
 async def nothing(*_): return ()
-asyncio.run(serve(sys.argv[1], nothing, Feed(), read=nothing, ready=lambda: print("up", flush=True)))
+asyncio.run(serve(sys.argv[1], nothing, Feed(), read=nothing, has_lease=nothing, ready=lambda: print("up", flush=True)))
 """
 
 

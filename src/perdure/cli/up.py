@@ -70,7 +70,13 @@ async def _watch(args: argparse.Namespace, state_dir: str, served: Served | None
 
     def attend(watching: Daemon) -> asyncio.Task[None]:
         answers = Answers(watching)
-        own = serve(socket_path(state_dir), answers.answer, watching.feed, read=answers.read_events)
+        own = serve(
+            socket_path(state_dir),
+            answers.answer,
+            watching.feed,
+            read=answers.read_events,
+            has_lease=watching.has_lease,
+        )
         if served is None:
             return asyncio.get_running_loop().create_task(own)
         return asyncio.get_running_loop().create_task(_both(own, served.run(watching, answers)))

@@ -104,6 +104,14 @@ class Daemon:
         """Run something in the thread of the rounds; what came of it is written down and published, whoever still waits."""
         return await asyncio.get_running_loop().run_in_executor(self._worker, lambda: self._recorded(work))
 
+    async def has_lease(self) -> bool:
+        """Return whether this is still the one that watches. What becomes of a store that fails the next round sees."""
+        try:
+            # Nothing is written down here: it would be in the store of whoever has the lease.
+            return await asyncio.get_running_loop().run_in_executor(self._worker, lambda: self.rounds.has_lease())
+        finally:
+            self._wake.set()
+
     async def run(self, listen: Callable[[Daemon], asyncio.Task[None]], ready: Callable[[int, int, int], None]) -> None:
         """Watch until SIGTERM or SIGINT; `listen` starts whoever answers others. Raises what the beginning raises.
 

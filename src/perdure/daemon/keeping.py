@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from perdure.daemon.leasing import Lease
 from perdure.daemon.world import World
-from perdure.errors import StoreUnusable
+from perdure.errors import Refused, StoreUnusable
 from perdure.live.supervise import Supervisor
 from perdure.model.event import StoredEvent
 from perdure.snapshots.save import SaveResult
@@ -88,6 +88,18 @@ class Keeping:
             self.begin(at, now)
         except StoreUnusable as error:
             self._failed(Work.RECORDING, error.message, at)
+
+    def has_lease(self, at: float, now: datetime) -> bool:
+        """Prolong the lease now, and return whether it is held; not while the store cannot be written.
+
+        Where another has it, the next `hold` raises `Refused`, whenever it is.
+        """
+        self.hold_now()
+        try:
+            self.hold(at, now)
+        except Refused:
+            return False
+        return not self._fails
 
     def hold_now(self) -> None:
         """Have the lease prolonged as soon as may be."""

@@ -12,7 +12,6 @@ import os
 import select
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import closing
 from functools import partial
 
 from msgspec import Struct
@@ -20,17 +19,18 @@ from msgspec import Struct
 from perdure.daemon import protocol
 from perdure.daemon.protocol import AnyRequest, Events, Line, Page
 from perdure.errors import PerdureError, Refused, UsageError
-from perdure.host.unix_socket import bound, listening, peer_uid
+from perdure.host.unix_socket import Listener, listening, peer_uid
 from perdure.live.feed import Feed, Wants
 from perdure.live.whose import ROOT, is_event_for
 from perdure.model.event import Lagged, StoredEvent
-from perdure.model.text import encode
 
 #: Answers everything but `Events`, for the user whose process asks: they may see and touch only what is theirs (`live.whose`).
 #: Cancelled when whoever asked has gone.
 Answer = Callable[[AnyRequest, int], Awaitable[object]]
 #: Reads the first stored events a request is about, whoever asks; none only when there are none.
 ReadEvents = Callable[[Events], Awaitable[Sequence[StoredEvent]]]
+#: Says whether this is still the daemon that watches: where the lock was removed, another may have begun.
+HasLease = Callable[[], Awaitable[bool]]
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +55,7 @@ async def serve(
     feed: Feed,
     *,
     read: ReadEvents,
+    has_lease: HasLease,
     ready: Callable[[], object] = lambda: None,
     me: int | None = None,
     limits: Limits | None = None,
@@ -66,7 +67,8 @@ async def serve(
     may connect besides root; root lets everybody in.
     """
     desk = _Desk(answer, feed, read, os.geteuid() if me is None else me, limits or Limits())
-    with listening(path, "daemon") as listener, closing(_Door(path, listener, desk.limits.removal)) as door:
+    with listening(path, "daemon") as listener:
+        door = _Door(listener, has_lease, desk.limits.removal)
         ready()
         async with asyncio.TaskGroup() as group:
             try:
@@ -78,39 +80,46 @@ async def serve(
 
 
 class _Door:
-    """Where people come in. One whose name was removed, as who clears old files away may do, is put back."""
+    """Where people come in. One whose name was removed, as who clears old files away may do, is put back.
 
-    def __init__(self, path: str, listener: socket.socket, every: float) -> None:
-        self._path = path
+    So is the lock beside it, and the directory of both, but only where no other daemon watches: its door it is then.
+    """
+
+    def __init__(self, listener: Listener, has_lease: HasLease, every: float) -> None:
         self._listener = listener
+        self._has_lease = has_lease
         self._every = every
         self._trouble = ""
 
     async def knock(self) -> socket.socket:
         """Return the listener once somebody wants to be let in."""
-        while not await _readable(self._listener, self._every):
-            self._put_back()
-        return self._listener
+        while not await _readable(self._listener.socket, self._every):
+            try:
+                await self._put_back()
+            except PerdureError as error:
+                if error.message != self._trouble:
+                    _log.warning("nobody can ask any more: %s", error.message)
+                self._trouble = error.message
+        return self._listener.socket
 
     def close(self) -> None:
-        """Let nobody in any more."""
-        self._listener.close()
+        """Let nobody in any more; the lock stays until those who are in have gone."""
+        self._listener.socket.close()
 
-    def _put_back(self) -> None:
-        # Without the lock beside it another daemon may have begun, and what is to come there is its socket.
-        if os.path.lexists(encode(self._path)) or not os.path.lexists(encode(f"{self._path}.lock")):
-            return
-        try:
-            fresh = bound(self._path)
-        except PerdureError as error:
-            if error.message != self._trouble:
-                _log.warning("nobody can ask any more: %s", error.message)
-            self._trouble = error.message
-            return
-        # Nobody stands before the old one: it had no name for them to find.
-        self._listener.close()
-        self._listener, self._trouble = fresh, ""
-        _log.warning("%s had been removed, and was made again", self._path)
+    async def _put_back(self) -> None:
+        there = self._listener
+        if not there.has_lock():
+            if not await self._has_lease():
+                return
+            there.take_lock()
+            _log.warning("%s.lock had been removed, and was made again", there.path)
+        if not there.has_name():
+            there.take_name()
+            _log.warning("%s had been removed, and was made again", there.path)
+        if self._trouble:
+            # Another sentence: the one above may have been said a moment ago, and is not repeated then.
+            _log.warning("whoever asks at %s is answered again", there.path)
+        self._trouble = ""
 
 
 class _Desk:

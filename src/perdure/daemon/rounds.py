@@ -187,6 +187,10 @@ class Rounds:
         """Why what happens is not written down at present, and since when; None when it is. Anybody may look."""
         return self._keeping.trouble
 
+    def has_lease(self) -> bool:
+        """Prolong the lease now; return whether that could be. Where another has it the next round raises `Refused`."""
+        return self._keeping.has_lease(self.world.ticking(), self.world.now())
+
     def is_recorded(self, id: str) -> bool:
         """Write down what can be, and return whether all that has become of a run is."""
         self.record()

@@ -16,8 +16,24 @@ from perdure.model.text import encode
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
+class Hold:
+    """A file that is held."""
+
+    def __init__(self, handle: int, path: str) -> None:
+        self._handle = handle
+        self._path = path
+
+    def is_found(self) -> bool:
+        """Return whether it is still what others find: somebody may have removed it, or put another in its place."""
+        try:
+            found = os.stat(encode(self._path))
+        except OSError:
+            return False
+        return os.path.samestat(found, os.fstat(self._handle))
+
+
 @contextmanager
-def held(path: str, work: str) -> Iterator[None]:
+def held(path: str, work: str) -> Iterator[Hold]:
     """Hold the file at `path`, made for the owner alone when it is missing, until the block ends or the process does.
 
     Raises `Refused` at once when anybody else holds it ("Another `work` is at work"), or when it cannot be held. No
@@ -28,7 +44,7 @@ def held(path: str, work: str) -> Iterator[None]:
     try:
         _lock(handle, path, work)
         _say(handle)
-        yield
+        yield Hold(handle, path)
     finally:
         os.close(handle)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 import struct
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from perdure.errors import PerdureError, Refused
 from perdure.host.directories import make_private
@@ -20,25 +21,76 @@ _LONGEST = 103
 _BACKLOG = 128
 
 
-@contextmanager
-def listening(path: str, work: str) -> Iterator[socket.socket]:
-    """Listen at `path`, for the owner alone, until the block ends; the socket does not block, and is removed then.
+class Listener:
+    """A socket that listens at `path`, for the owner alone, and does not block; and the lock beside it.
 
-    Raises `Refused` when another process listens there ("Another `work` is at work"). What one that was killed left
-    behind is replaced: a lock that ends with its process tells the two apart, never an answer that does not come.
+    The lock, which ends with its process, tells whether another process listens there, never an answer that does not
+    come. What one that was killed left behind is replaced.
     """
-    try:
-        make_private(os.path.dirname(encode(path)))
-    except OSError as error:
-        raise PerdureError(f"{os.path.dirname(path)} cannot be made: {error.strerror or error}.") from error
-    with held(f"{path}.lock", work):
-        listener = bound(path)
+
+    def __init__(self, path: str, work: str) -> None:
+        """Raises `Refused` when another process listens there ("Another `work` is at work")."""
+        self.path = path
+        self._work = work
+        self._holding = ExitStack()
+        self.take_lock()
         try:
-            yield listener
-        finally:
-            listener.close()
+            self.socket = bound(path)
+        except BaseException:
+            self._holding.close()
+            raise
+        self._is_named = True
+
+    def has_lock(self) -> bool:
+        """Return whether others find the lock. Without it another process may listen there by now, or may begin to."""
+        return self._hold.is_found()
+
+    def has_name(self) -> bool:
+        """Return whether there is a socket where this one was put: with the lock, nobody else's."""
+        try:
+            return self._is_named and stat.S_ISSOCK(os.stat(encode(self.path)).st_mode)
+        except OSError:
+            return False
+
+    def take_lock(self) -> None:
+        """Hold the lock, again where others find none of ours. Raises `Refused` when another process has it."""
+        try:
+            make_private(os.path.dirname(encode(self.path)))
+        except OSError as error:
+            where = os.path.dirname(self.path)
+            raise PerdureError(f"{where} cannot be made: {error.strerror or error}.") from error
+        with ExitStack() as stack:
+            self._hold = stack.enter_context(held(f"{self.path}.lock", self._work))
+            self._holding.close()
+            self._holding = stack.pop_all()
+        # As long as nobody had the lock anything can have been put there, also a copy of this one that leads nowhere.
+        self._is_named = False
+
+    def take_name(self) -> None:
+        """Listen there again, in the place of whatever is there; only with the lock."""
+        fresh = bound(self.path)
+        # Nobody stands before the old one: it had no name for them to find.
+        self.socket.close()
+        self.socket = fresh
+        self._is_named = True
+
+    def close(self) -> None:
+        """Listen no longer, and let others begin. What another process has put there stays."""
+        self.socket.close()
+        if self.has_lock():
             with suppress(OSError):
-                os.unlink(encode(path))
+                os.unlink(encode(self.path))
+        self._holding.close()
+
+
+@contextmanager
+def listening(path: str, work: str) -> Iterator[Listener]:
+    """Listen at `path` until the block ends; the socket is removed then. Raises as `Listener` does."""
+    listener = Listener(path, work)
+    try:
+        yield listener
+    finally:
+        listener.close()
 
 
 def bound(path: str) -> socket.socket:
@@ -60,6 +112,8 @@ def bound(path: str) -> socket.socket:
         os.rename(encode(fresh), encode(path))
     except OSError as error:
         listener.close()
+        with suppress(OSError):
+            os.unlink(encode(fresh))
         raise PerdureError(f"Nobody can listen at {path}: {error.strerror or error}.") from error
     except BaseException:
         listener.close()

@@ -220,6 +220,21 @@ def test_in_the_end_it_is_tried_however_lately_it_failed(keeping: Keeping, disk:
     assert disk.holder is None
 
 
+def test_whether_the_lease_is_held_is_asked_of_the_store_as_it_is_now(keeping: Keeping, disk: Disk) -> None:
+    assert keeping.has_lease(1.0, NOON)
+    disk.good_from = 2
+    assert not keeping.has_lease(2.0, NOON)
+    assert keeping.mend(keeping.next(), NOON)
+    supervisor = Supervisor()
+    supervisor.note(_event(1))
+    assert keeping.record(supervisor, 4.0)
+    assert keeping.has_lease(4.0, NOON)
+    disk.holder = "elsewhere:1:1"
+    assert not keeping.has_lease(5.0, NOON)
+    with pytest.raises(Refused):
+        keeping.hold(5.0, NOON)
+
+
 def test_the_lease_is_prolonged_and_whoever_lost_it_is_refused(keeping: Keeping, disk: Disk) -> None:
     keeping.hold(CHECKPOINT, NOON)
     disk.holder = "elsewhere:1:1"

@@ -67,6 +67,15 @@ def test_it_is_held_for_as_long_as_the_block_lasts(path: str) -> None:
     assert is_free(path)
 
 
+def test_whoever_holds_it_can_tell_whether_others_find_it(path: str) -> None:
+    with held(path, WORK) as hold:
+        assert hold.is_found()
+        os.unlink(path)
+        assert not hold.is_found()
+        with held(path, WORK) as other:
+            assert (hold.is_found(), other.is_found()) == (False, True)
+
+
 def test_who_comes_second_is_told_who_was_first(path: str, holder: subprocess.Popen[str]) -> None:
     with pytest.raises(Refused) as caught, held(path, WORK):
         pass
