@@ -8,19 +8,16 @@ goes on with what somebody left who was killed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from perdure.store.chat_rows import SPAN
+from perdure.store.steps import AT_ONCE, step
 
 if TYPE_CHECKING:
     from perdure.store.search import Search
 
 #: What stands before the number and the id of a chat in the name of the fact that notes it, and how many digits.
 MARK, _DIGITS = "forgetting ", 20
-#: How many turns go in one transaction, and how many bytes of them; of turns that are longer than that, one.
-_AT_ONCE, _BYTES = 200, 512 << 10
 
 
 def note(book: Search, chat: str, number: int, searchable: int) -> str:
@@ -66,18 +63,13 @@ def go_on(book: Search) -> bool:
 def _let_some_go(book: Search, name: str, number: int, chat: str, searchable: int) -> None:
     low, high = number * SPAN, (number + 1) * SPAN
     # Only how long they are: all of them may be more than anybody should wait for, or have in memory at once.
-    sizes = book.driver.fetch(book.sql["sizes_between"], low=low, high=high, limit=_AT_ONCE)
-    count = _together(size for _, size in sizes)
-    if count >= len(sizes) < _AT_ONCE:
+    sizes = book.driver.fetch(book.sql["sizes_between"], low=low, high=high, limit=AT_ONCE)
+    count = step(size for _, size in sizes)
+    if count >= len(sizes) < AT_ONCE:
         book.driver.execute(book.sql["forgotten"], name=name)
     else:
         high = sizes[count - 1][0] + 1
     indexed = min(high, low + searchable)
-    rows = book.driver.fetch_as_is(book.sql["turns_between"], low=low, high=indexed, limit=_AT_ONCE)
+    rows = book.driver.fetch_as_is(book.sql["turns_between"], low=low, high=indexed, limit=AT_ONCE)
     book.forget_words(chat, number, rows)
     book.driver.execute(book.sql["delete_turns"], low=low, high=high)
-
-
-def _together(sizes: Iterable[int]) -> int:
-    """How many turns of these sizes go at once, the first in any case."""
-    return max(1, sum(total <= _BYTES for total in accumulate(sizes)))

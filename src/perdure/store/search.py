@@ -17,11 +17,12 @@ from perdure.store.driver import Driver, Row, Spoilt, Value, with_list
 from perdure.store.pooled import Pooled
 from perdure.store.rows import UNREADABLE, stamp
 from perdure.store.sqlite import CHECKPOINT
+from perdure.store.steps import AT_ONCE, BYTES, step
 from perdure.store.turns import Turns
 from perdure.store.untold import Tell, is_untold
 
-#: How many turns are indexed in one transaction, and how long, in seconds, they may gather before that.
-_AT_ONCE, _GATHERING = 200, 0.3
+#: How long, in seconds, turns may gather before they are indexed.
+_GATHERING = 0.3
 #: For how long the indexer waits for more once it has nothing to do: to begin another is dear for whoever appends.
 _RESTING = 60.0
 #: After how many of them the database's log is emptied.
@@ -123,7 +124,7 @@ class Search(Turns):
             query = f"({query}) AND ({' OR '.join(marks)})"
         return query
 
-    def index_turns(self, limit: int = _AT_ONCE) -> bool:
+    def index_turns(self, limit: int = AT_ONCE) -> bool:
         with self._indexing:
             self._make_index()
             # Read and taken apart before the transaction, which is then as short as can be.
@@ -273,8 +274,8 @@ class Search(Turns):
         indexed when they were spoilt: `check` names them, and whoever searches looks for the others.
         """
         found: dict[int, tuple[str, str | None, Turn]] = {}
-        for start in range(0, len(ids), _AT_ONCE):
-            sql, parameters = with_list(self.sql["found_turns"], "ids", ids[start : start + _AT_ONCE])
+        for start in range(0, len(ids), AT_ONCE):
+            sql, parameters = with_list(self.sql["found_turns"], "ids", ids[start : start + AT_ONCE])
             for chat, title, number, *row in self.driver.fetch_as_is(sql, **parameters):
                 with suppress(*UNREADABLE):
                     turn = turn_from(chat, number, tuple(row))
@@ -306,16 +307,21 @@ class Search(Turns):
         self.driver.execute(self.sql["nothing_forgotten_searchable"])
 
     def _stretches(self, limit: int) -> Iterator[_Stretch]:
+        room = BYTES
         for number, searchable, next, chat in self.driver.fetch_as_is(self.sql["chats_to_index"], limit=limit):
-            if limit <= 0:
+            if limit <= 0 or room <= 0:
                 return
             if isinstance(chat, Spoilt):
                 # None of its turns can be read before it has its id again.
                 continue
             low, high = number * SPAN + searchable, number * SPAN + next
-            rows = self.driver.fetch_as_is(self.sql["turns_between"], low=low, high=high, limit=limit)
-            until = next if len(rows) < limit else rows[-1][0] - number * SPAN + 1
-            limit -= len(rows)
+            sizes = self.driver.fetch(self.sql["sizes_between"], low=low, high=high, limit=limit)
+            count = step((size for _, size in sizes), room)
+            is_cut = count < len(sizes) or count == limit
+            until = sizes[count - 1][0] - number * SPAN + 1 if is_cut else next
+            rows = self.driver.fetch_as_is(self.sql["turns_between"], low=low, high=number * SPAN + until, limit=count)
+            limit -= count
+            room -= sum(size for _, size in sizes[:count])
             yield _Stretch(number, searchable, until, [self._words_of(chat, number, row) for row in rows])
 
     def _index(self, stretch: _Stretch) -> None:

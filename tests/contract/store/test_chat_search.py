@@ -266,3 +266,19 @@ def test_where_nothing_can_be_written_what_is_indexed_is_found_and_else_it_is_sa
         assert len(store.chats.search_turns("mortar")) == 1
     with closing(open_read_only(place.url, place.state_dir)) as reading:
         assert len(reading.chats.search_turns("mortar")) == 1
+
+
+def test_few_turns_are_indexed_at_once_where_they_are_large(store: Store) -> None:
+    """Whoever appends meanwhile waits for a step, and for no more."""
+    store.chats.begin_chat(a_chat("c1"))
+    sizes = (1, 200_000, 200_000, 200_000, 900_000, 300_000, 100_000, 1)
+    store.chats.append_turns(
+        "c1", [a_turn(f"tiles {number} " + "x" * size) for number, size in enumerate(sizes)], at(0)
+    )
+    found, steps = 0, []
+    while store.chats.index_turns():
+        ((searchable,),) = store.driver.fetch("SELECT searchable FROM chats")
+        steps.append(searchable - 1 - found)
+        found = searchable - 1
+    assert steps == [3, 1, 1, 3]
+    assert len(store.chats.search_turns("tiles")) == len(sizes)
