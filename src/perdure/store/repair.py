@@ -199,10 +199,12 @@ def _salvage(store: Store, aside: str, now: datetime) -> Generator[str, None, st
 
 def _lacking(wreck: Wreck) -> str | None:
     """What is to be said of a damaged database of which not everything could be read."""
-    if not wreck.is_unreadable and not wreck.short:
-        return None
-    if not any(wreck.found.values()):
+    # Grants nobody can tell of are not among those of which something is missing.
+    is_all_short = {*_NOUNS} - {*wreck.short} <= {"chat_grants"}
+    if (wreck.is_unreadable or is_all_short) and not any(wreck.found.values()):
         return "Nothing in the damaged database could be read."
+    if not wreck.short:
+        return None
     nouns = [_NOUNS[table] for table in wreck.short]
     named = " and ".join(filter(None, (", ".join(nouns[:-1]), nouns[-1])))
     came = ", ".join(_counted(wreck.found[f"{noun}s"], noun) for noun in ("snapshot", "run", "event", "chat", "job"))

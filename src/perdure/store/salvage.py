@@ -298,6 +298,7 @@ class Wreck:
                 keys.update(self._between(connection, "turns", low, low + min(ends.get(number, _GUESS), _MANY)))
             found.update(self._fetched(connection, sql, keys - found.keys()))
             with_log = set(found) if with_log is None else with_log
+        self.found["turns"] = len(found)
         if not is_all:
             self._short.add("turns")
         return found, found.keys() - (with_log or set())
