@@ -232,14 +232,17 @@ class Wreck:
         """
         for connection in self._connections():
             trees: list[set[tuple[int, str]]] = []
+            is_read = False
             for tree in _GRANTS:
                 pairs: set[tuple[int, str]] = set()
                 with suppress(*_FAILURES):
                     for number, owner in connection.execute(f"SELECT chat, owner FROM chat_grants {tree}"):
                         if is_number(number) and isinstance(owner, str):
                             pairs.add((number, owner))
+                    is_read = True
                 trees.append(pairs)
-            if any(trees):
+            # Also where there is none: then the last was taken back.
+            if is_read or any(trees):
                 said = Counter(pair for pairs in trees for pair in pairs)
                 agreed = sorted(pair for pair, times in said.items() if times > 1)
                 if len(agreed) < len(said):

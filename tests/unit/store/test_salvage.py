@@ -510,3 +510,21 @@ def test_a_length_beyond_all_memory_costs_only_what_says_so() -> None:
             assert {chat.id for chat in store.chats.list_chats()} == {"c1", "c2"}
             assert [turn.content for turn in store.chats.load_turns("c1").turns] == ["said in c1"]
             assert [turn.content for turn in store.chats.load_turns("c2", partly=True).turns] == ["said in c2"]
+
+
+def test_what_the_log_has_changed_of_a_chat_stays_changed() -> None:
+    def grant(store: Store) -> None:
+        store.chats.grant_chat("c1", "carol")
+        store.chats.change_chat("c2", lambda chat: replace(chat, title="before"))
+
+    def change(store: Store) -> None:
+        store.chats.revoke_chat("c1", "carol")
+        # As many as were there, so that the other is as long as before.
+        store.chats.rewrite_turns("c2", 1, [a_turn(f"instead {each}") for each in range(450)], at(2))
+        store.chats.change_chat("c2", lambda chat: replace(chat, title="after", closed_at=at(3)))
+
+    with mended_with_log(grant, change) as store:
+        assert not store.chats.is_granted("c1", "carol")
+        chat = store.chats.get_chat("c2")
+        assert (chat.title, chat.closed_at) == ("after", at(3))
+        assert {str(turn.content).split()[0] for turn in store.chats.load_turns("c2").turns} == {"instead"}
