@@ -41,7 +41,7 @@ def tables_of(path: str) -> frozenset[str] | None:
         return None
     for options in WAYS:
         with (
-            suppress(sqlite3.Error, MemoryError),
+            suppress(sqlite3.Error, MemoryError, UnicodeDecodeError),
             closing(sqlite3.connect(file_uri(path, options), uri=True)) as connection,
         ):
             found = frozenset(str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master"))

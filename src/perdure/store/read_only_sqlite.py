@@ -10,7 +10,7 @@ from perdure import errors
 from perdure.store import forking
 from perdure.store.files import cannot
 from perdure.store.foreign import file_uri
-from perdure.store.sqlite import PATIENCE, SQLite, beside, translated
+from perdure.store.sqlite import FAILURES, PATIENCE, SQLite, beside, translated
 
 
 class ReadOnlySQLite(SQLite):
@@ -28,7 +28,7 @@ class ReadOnlySQLite(SQLite):
             try:
                 self._connection = _connected(path, options)
                 self._writing = self._connection.cursor()
-            except sqlite3.DatabaseError as error:
+            except FAILURES as error:
                 failure = failure or translated(path, error)
                 continue
             if _IMMUTABLE in options and _has_content(log):

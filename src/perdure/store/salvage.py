@@ -44,8 +44,8 @@ _BY_ID = "sqlite_autoindex_chats_1"
 _EVENT = "SELECT seq, happened_at, kind, run, body FROM events WHERE seq = :key"
 #: The trees in which a grant stands, in each of them whole.
 _GRANTS = ("NOT INDEXED", "INDEXED BY sqlite_autoindex_chat_grants_1", "INDEXED BY chat_grants_by_owner")
-#: What is raised where a page cannot be read: it may also say that a row is longer than any memory.
-_FAILURES = (sqlite3.Error, MemoryError)
+#: What is raised where a page cannot be read: it may also say that a row is longer than any memory, or be quoted.
+_FAILURES = (sqlite3.Error, MemoryError, UnicodeDecodeError)
 
 _Kind = TypeVar("_Kind")
 

@@ -47,8 +47,9 @@ _DAMAGE = {
 _NO_FORMAT = "unsupported file format"
 #: What the caller did wrong, or asked for: raised as it is.
 _NOT_ABOUT_THE_DATABASE = (sqlite3.ProgrammingError, sqlite3.IntegrityError)
-#: What is raised over a database that cannot be used: a damaged page may say that a row is longer than any memory.
-_FAILURES = (sqlite3.DatabaseError, MemoryError)
+#: What is raised over a database that cannot be used. A damaged page may say that a row is longer than any memory; and
+#: what SQLite quotes of one may be no text.
+FAILURES = (sqlite3.DatabaseError, MemoryError, UnicodeDecodeError)
 
 
 #: Brings what is in the log into the database, as far as nobody is in the way, and in nobody's way.
@@ -144,7 +145,7 @@ class SQLite:
             return self._connection.execute(sql, parameters).rowcount
         except _NOT_ABOUT_THE_DATABASE:
             raise
-        except _FAILURES as error:
+        except FAILURES as error:
             raise translated(self.path, error) from error
 
     def run(self, sql: str, *values: Value) -> int:
@@ -155,7 +156,7 @@ class SQLite:
             return self._writing.execute(sql, values).rowcount
         except _NOT_ABOUT_THE_DATABASE:
             raise
-        except _FAILURES as error:
+        except FAILURES as error:
             raise translated(self.path, error) from error
 
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, Value]]) -> None:
@@ -166,7 +167,7 @@ class SQLite:
             self._connection.executemany(sql, rows)
         except _NOT_ABOUT_THE_DATABASE:
             raise
-        except _FAILURES as error:
+        except FAILURES as error:
             raise translated(self.path, error) from error
 
     def fetch(self, sql: str, **parameters: Value) -> list[Row]:
@@ -179,7 +180,7 @@ class SQLite:
             return self._connection.execute(sql, parameters).fetchall()
         except _NOT_ABOUT_THE_DATABASE:
             raise
-        except _FAILURES as error:
+        except FAILURES as error:
             raise translated(self.path, error) from error
 
     def fetch_as_is(self, sql: str, **parameters: Value) -> list[Row]:
@@ -432,7 +433,7 @@ def _replaced(path: str) -> errors.StoreUnusable:
     )
 
 
-def translated(path: str, error: sqlite3.DatabaseError | MemoryError) -> errors.StoreUnusable:
+def translated(path: str, error: sqlite3.DatabaseError | MemoryError | UnicodeDecodeError) -> errors.StoreUnusable:
     """Return our sentence for what SQLite says about the database at `path`."""
     if isinstance(error, MemoryError):
         return errors.StoreDamaged(
@@ -442,7 +443,7 @@ def translated(path: str, error: sqlite3.DatabaseError | MemoryError) -> errors.
         )
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
-    if primary in _DAMAGE or _is_about_text(error) or str(error) == _NO_FORMAT:
+    if isinstance(error, UnicodeDecodeError) or primary in _DAMAGE or _is_about_text(error) or str(error) == _NO_FORMAT:
         cause = _DAMAGE.get(primary or 0, _DAMAGE[sqlite3.SQLITE_CORRUPT])
         return errors.StoreDamaged(
             f"The database {path} cannot be used: {cause}; `perdure check --repair` sets it aside and rebuilds it.",

@@ -528,3 +528,18 @@ def test_what_the_log_has_changed_of_a_chat_stays_changed() -> None:
         chat = store.chats.get_chat("c2")
         assert (chat.title, chat.closed_at) == ("after", at(3))
         assert {str(turn.content).split()[0] for turn in store.chats.load_turns("c2").turns} == {"instead"}
+
+
+def test_a_complaint_of_sqlite_that_is_no_text_is_about_damage(granted: str) -> None:
+    said = heard(granted, hidden=True)
+    with tempfile.TemporaryDirectory() as copy:
+        shutil.copytree(granted, copy, dirs_exist_ok=True)
+        path = Path(copy, "perdure.db")
+        statement = b"INDEX jobs_by_order"
+        # SQLite quotes what it does not understand of it.
+        path.write_bytes(path.read_bytes().replace(statement, b"\xff" * len(statement)))
+        for read_only in (False, True):
+            with pytest.raises(errors.StoreDamaged):
+                open_store(f"sqlite://{path}", state_dir=copy, read_only=read_only)
+        repair(f"sqlite://{path}", copy, at(100))
+        assert heard(copy, hidden=True) == said
