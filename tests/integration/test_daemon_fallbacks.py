@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -280,3 +281,32 @@ def test_nothing_is_watched_any_more_for_runs_that_are_gone(tmux: TmuxServer, pr
                     await asyncio.sleep(0.02)
 
     asyncio.run(come_and_go())
+
+
+def test_one_that_hung_up_and_is_gone_is_not_waited_for(tmux: TmuxServer, private_home: PrivateHome) -> None:
+    """As long as it may be there nothing is said of its end, and nothing that fell there is brought back."""
+    os.makedirs(os.path.dirname(tmux.socket), mode=0o700)
+
+    async def failures(daemon: Daemon) -> int:
+        return await daemon.in_order(lambda rounds: sum(known.failures for known in rounds._servers.values()))
+
+    async def hang_up() -> None:
+        async with watching_here() as daemon:
+            fallen = await asyncio.start_unix_server(lambda _, writer: writer.close(), tmux.socket)
+            await _until(lambda: failures(daemon))
+            fallen.close()
+            await fallen.wait_closed()
+            await _until(lambda: _is_none(failures(daemon)))
+
+    asyncio.run(hang_up())
+
+
+async def _is_none(count: Awaitable[int]) -> bool:
+    return not await count
+
+
+async def _until(is_so: Callable[[], Awaitable[object]]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not await is_so():
+        assert time.monotonic() < until
+        await asyncio.sleep(0.02)

@@ -279,6 +279,9 @@ class Looking:
                 self.supervisor.observe(run.id, Ended(what=Ending.PANE), self.world.now())
         elif known.process is not None or missed.reason not in (Miss.NO_SERVER, Miss.REFUSED):
             self.did_not_answer(known, at)
+        elif missed.reason is Miss.NO_SERVER:
+            # Whoever did not answer there before is gone, too: it may have fallen while it was asked.
+            known.ended()
 
     def _note_saved(self, results: Iterable[SaveResult], now: datetime) -> None:
         for each in results:
