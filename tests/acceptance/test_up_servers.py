@@ -301,6 +301,42 @@ def test_what_was_brought_back_is_told_by_the_next_one_when_it_is_killed_meanwhi
             assert _conversation(_in(watcher, "work:0.0")) == conversation
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_what_was_to_be_brought_back_when_it_ended_is_brought_back_by_the_next_one(
+    perdure: Perdure,
+    tmux: TmuxServer,
+    tmux_server: Callable[[str], TmuxServer],
+    simulants: Simulants,
+    private_home: PrivateHome,
+    number: signal.Signals,
+) -> None:
+    configure(private_home, "[live]\nrestore = true\n")
+    servers = {"work": tmux, "rest": tmux_server("rest")}
+    for name, each in servers.items():
+        _agent(each, simulants, name, "--boot", "1", "hello")
+    with watching(perdure) as watcher:
+        before = {name: _in(watcher, f"{name}:0.0") for name in servers}
+        for name, each in servers.items():
+            watcher.wait_for(
+                lambda name=name, each=each: _conversation(before[name]) in _saved(perdure, "--socket", each.socket),  # type: ignore[misc]
+                "the conversation to be saved",
+            )
+        for each in servers.values():
+            each.kill9()
+        # One of them is being brought back, and the other waits for its turn.
+        watcher.wait_for(lambda: len(watcher.events(0, EventKind.SERVER_DIED)) == 2, "both deaths")
+        watcher.wait_for(lambda: 2 in starts(simulants.records()).values(), "an agent to be started again")
+        assert watcher.events(0, EventKind.RESTORED) == []
+        watcher.end(number)
+    with watching(perdure) as watcher:
+        for name, run in before.items():
+            after = _in(watcher, f"{name}:0.0")
+            assert (after.id, _conversation(after)) == (run.id, _conversation(run))
+        watcher.wait_for(lambda: len(watcher.events(0, EventKind.RESTORED)) == 2, "both to be told of")
+        assert {each.event.data["exit_code"] for each in watcher.events(0, EventKind.RESTORED)} <= {0, None}
+    assert set(starts(simulants.records()).values()) == {2}
+
+
 def _words(pid: int) -> list[str]:
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:

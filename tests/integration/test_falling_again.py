@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import threading
-import time
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -15,11 +14,11 @@ from perdure.daemon import daemon as module
 from perdure.daemon.daemon import Daemon
 from perdure.host.child import run_aside
 from perdure.host.run import Ran
-from perdure.model.event import Event, EventKind
+from perdure.model.event import EventKind
 from tests.acceptance.kit import configure
 from tests.acceptance.simulants import Simulants, starts
 from tests.conftest import PrivateHome
-from tests.integration.watching_here import await_run, events_of, watching_here
+from tests.integration.watching_here import await_events, await_run, watching_here
 from tests.tmux_server import PATIENCE, TmuxServer
 
 
@@ -55,18 +54,6 @@ class _Falls:
             await looking
 
 
-async def _events(daemon: Daemon, kind: EventKind, count: int) -> list[Event]:
-    """Return the events of a kind once there are so many of them."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        events = [each.event for each in await events_of(daemon)]
-        found = [event for event in events if event.kind is kind]
-        if len(found) >= count:
-            return found
-        assert time.monotonic() < until, [(event.kind, event.data) for event in events]
-        await asyncio.sleep(0.05)
-
-
 def _falling(tmux: TmuxServer, home: PrivateHome, monkeypatch: pytest.MonkeyPatch, times: int) -> _Falls:
     configure(home, "[live]\nrestore = true\n")
     simulants = Simulants(home)
@@ -98,8 +85,8 @@ def test_a_server_that_falls_again_before_it_is_seen_is_brought_back_again(
             before = await await_run(falls.daemon, "work:0.0", lambda run: run.status.waits and run.program is not None)
             first = tmux.pid
             tmux.kill9()
-            failed, done = await _events(falls.daemon, EventKind.RESTORED, 2)
-            died = await _events(falls.daemon, EventKind.SERVER_DIED, 2)
+            failed, done = await await_events(falls.daemon, EventKind.RESTORED, 2)
+            died = await await_events(falls.daemon, EventKind.SERVER_DIED, 2)
             assert [each.data["pid"] for each in died] == [first, *falls.fallen]
             assert [(each.data["restoring"], each.data["agents"]) for each in died] == [(True, 1), (True, 1)]
             assert (failed.data["exit_code"], done.data["exit_code"]) == (4, 0)
@@ -123,7 +110,7 @@ def test_one_that_falls_whenever_it_is_brought_back_is_left_at_last(
         async with watching_here() as falls.daemon:
             await await_run(falls.daemon, "work:0.0", lambda run: run.status.waits and run.program is not None)
             tmux.kill9()
-            died = await _events(falls.daemon, EventKind.SERVER_DIED, 3)
+            died = await await_events(falls.daemon, EventKind.SERVER_DIED, 3)
             assert [each.data["restoring"] for each in died] == [True, True, False]
 
     asyncio.run(fall())

@@ -10,7 +10,7 @@ from functools import partial
 
 from perdure.cli.up import open_world
 from perdure.daemon.daemon import Daemon
-from perdure.model.event import StoredEvent
+from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.run import Run
 from tests.tmux_server import PATIENCE
 
@@ -48,6 +48,18 @@ async def runs_of(daemon: Daemon) -> list[Run]:
 async def events_of(daemon: Daemon) -> list[StoredEvent]:
     """Return what is stored."""
     return await daemon.in_order(lambda rounds: list(rounds.world.store.read_events(limit=10_000)))
+
+
+async def await_events(daemon: Daemon, kind: EventKind, count: int) -> list[Event]:
+    """Return the events of a kind once there are so many of them."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        events = [each.event for each in await events_of(daemon)]
+        found = [event for event in events if event.kind is kind]
+        if len(found) >= count:
+            return found
+        assert time.monotonic() < until, [(event.kind, event.data) for event in events]
+        await asyncio.sleep(0.05)
 
 
 async def await_run(daemon: Daemon, target: str, is_it: Callable[[Run], bool] = lambda run: True) -> Run:

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from perdure.daemon.current import Current
@@ -16,11 +18,14 @@ from perdure.daemon.outcome import message_of
 from perdure.daemon.rounds import Rounds
 from perdure.daemon.stimuli import Gone, Key, Round, Stimuli, What
 from perdure.daemon.telling import Publish
+from perdure.daemon.untold import Promise
 from perdure.daemon.world import World
 from perdure.errors import PerdureError, Refused
-from perdure.host.child import run_aside
+from perdure.host.child import run_aside, was_interrupted
 from perdure.host.clock import ticking
 from perdure.host.exits import Exit, Exits, switches
+from perdure.host.lock import AT_WORK
+from perdure.host.run import Ran
 from perdure.host.watch import EVERYTHING, Watch, watch
 from perdure.live.feed import Feed
 from perdure.model.event import Event, EventKind, StoredEvent
@@ -44,6 +49,10 @@ POLL = 1.0
 OTHERS = 0.5
 #: How long the last round may take when the daemon is told to end, until it is said.
 DRAIN = 10.0
+#: So often a restore that a signal has ended is gone on with, and so often one is tried again while another is at work.
+MOST_INTERRUPTED, MOST_REFUSED = 2, 240
+#: How long after that, in seconds: the longer, the more often, up to the latter.
+AGAIN, AGAIN_AT_MOST = 2.0, 15.0
 #: How long nothing is tried after rounds have failed, at most.
 SLOWEST = 60.0
 
@@ -142,6 +151,7 @@ class Daemon:
             try:
                 self._attach(loop)
                 self._take(first)
+                self._restore_fallen()
                 counts = await self.in_order(lambda rounds: rounds.counts())
                 if not self._stopping:
                     ready(*counts)
@@ -415,7 +425,10 @@ class Daemon:
         """Bring back servers that died, where that is wished for: in a process of its own, for it takes its time."""
         is_at_it = bool(self._fallen)
         while self.rounds.to_restore:
-            self._fallen.append(self.rounds.to_restore.pop(0))
+            server = self.rounds.to_restore.pop(0)
+            # The one that is at work may just have ended, and is asked for again then.
+            if server not in self._fallen[1:]:
+                self._fallen.append(server)
         if self._fallen and not is_at_it:
             task = asyncio.get_running_loop().create_task(self._restore_all())
             self._aside.add(task)
@@ -433,14 +446,25 @@ class Daemon:
                 del self._fallen[0]
 
     async def _restore(self, server: Server) -> None:
-        world = self.rounds.world
-        began_at = world.now()
-        ran = await run_aside(world.restore_words(server.socket), environ=world.environ, cwd="/")
-        data = {"socket": server.socket, "exit_code": ran.status, "message": message_of(ran)}
-        event = Event(kind=EventKind.RESTORED, at=world.now(), server=server.key, data=data)
-        await self.in_order(lambda rounds: rounds.restored(server, began_at, event))
-        # It may have to be brought back again.
-        self._wake.set()
+        """Bring a server back, for as long as that is to be done and was not: it may fall again meanwhile."""
+        interrupted = refused = 0
+        while (promise := await self.in_order(lambda rounds: rounds.promised(server))) is not None:
+            world = self.rounds.world
+            began_at = world.now()
+            ran = await run_aside(world.restore_words(server.socket), environ=world.environ, cwd="/")
+            if was_interrupted(ran) and interrupted < MOST_INTERRUPTED:
+                interrupted += 1
+                log.warning("bringing back %s was interrupted (%d); it is gone on with", server.socket, ran.status)
+                await asyncio.sleep(min(AGAIN * interrupted, AGAIN_AT_MOST))
+            elif _met_another(ran) and refused < MOST_REFUSED:
+                refused += 1
+                await asyncio.sleep(min(AGAIN * refused, AGAIN_AT_MOST))
+            else:
+                data = {"socket": server.socket, "exit_code": ran.status, "message": message_of(ran)}
+                event = Event(kind=EventKind.RESTORED, at=world.now(), server=server.key, data=data)
+                await self.in_order(partial(_take_in, promise, began_at, event))
+                # It may have to be brought back again.
+                self._wake.set()
 
     def _ask_to_reload(self) -> None:
         self._reload = True
@@ -468,3 +492,12 @@ class Daemon:
         for task in self._aside:
             task.cancel()
         await asyncio.gather(*self._aside, return_exceptions=True)
+
+
+def _take_in(promise: Promise, began_at: datetime, event: Event, rounds: Rounds) -> None:
+    rounds.restored(promise, began_at, event)
+
+
+def _met_another(ran: Ran) -> bool:
+    """Return whether a restore was refused because another was at work for the same user."""
+    return ran.status == Refused.exit_code and AT_WORK in ran.err

@@ -68,6 +68,8 @@ class Known(Struct, kw_only=True):
     done_by_then: int | None = None
     #: It is there and has no session.
     empty: bool = False
+    #: A pane was seen in it that was not only there for a restore to speak through.
+    is_peopled: bool = False
     health: Health = Health.HEALTHY
     #: When it was last seen whole.
     seen_at: datetime | None = None
@@ -139,4 +141,4 @@ class Known(Struct, kw_only=True):
     def ended(self) -> None:
         """Forget its process: there may be another later."""
         self.process = self.program = self.vigil = self.vigil_at = self.outline = self.outline_at = None
-        self.failures, self.empty, self.done_by_then = 0, False, None
+        self.failures, self.empty, self.is_peopled, self.done_by_then = 0, False, False, None

@@ -222,6 +222,7 @@ class Looking:
         if known.process != process:
             self._appeared(known, capture, now)
         known.answered(now)
+        known.is_peopled |= bool(capture.topology.panes)
         self._glances.answered(known, self.world.ticking())
         if known.program is not None and (known.vigil_at is None or now - known.vigil_at > VIGIL_FOR):
             # It only tells what has changed since: an old one would blame what is long over.

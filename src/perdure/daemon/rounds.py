@@ -19,6 +19,7 @@ from perdure.daemon.seeing import Tenant
 from perdure.daemon.stimuli import Gone, Key, Round, Stimuli, What
 from perdure.daemon.telling import Publish, Telling
 from perdure.daemon.thinking import Thinking
+from perdure.daemon.untold import Promise
 from perdure.daemon.watched import Programs, paths_of
 from perdure.daemon.world import World
 from perdure.errors import ConfigError
@@ -107,8 +108,10 @@ class Rounds:
         for part in (self._glances, self._thinking, self._looking, self._deaths):
             part.supervisor = self.supervisor
         self._looking.before = {(run.server.key, run.process) for run in self.supervisor.runs}
-        self.supervisor.note(Event(kind=EventKind.DAEMON_STARTED, at=now))
-        self._deaths.begin()
+        going_on = self._deaths.begin(runs)
+        data = {"restoring": going_on} if going_on else {}
+        self.supervisor.note(Event(kind=EventKind.DAEMON_STARTED, at=now, data=data))
+        self._deaths.tell_restored()
         self._find_sockets()
         self._look(list(self._servers.values()), reason=AT_START, missing=Ending.MISSING, scrollback=True)
         self._looking.tell_missed(now)
@@ -171,13 +174,18 @@ class Rounds:
         servers = [known for key, known in self._servers.items() if server in (None, key)]
         return self._look(servers, reason=NOTICED, scrollback=True)
 
-    def restored(self, server: Server, began_at: datetime, told: Event) -> None:
+    def promised(self, server: Server) -> Promise | None:
+        """Return why a server is to be brought back; None when it is not, or not any more."""
+        return self._deaths.promised(server)
+
+    def restored(self, promise: Promise, began_at: datetime, told: Event) -> None:
         """Take in that a restore has ended which was begun then, with the event that tells so.
 
-        What it has made may be gone by now, and nobody may have seen it.
+        What it has made may be gone by now, and nobody may have seen it. Where that was seen and is to be brought back,
+        too, nothing is told yet.
         """
-        self.supervisor.note(told)
-        self._deaths.brought_back(server, began_at)
+        server = promise.server
+        self._deaths.restored(promise, began_at, told)
         if known := self._servers.get(server.key):
             self._look_soon(known, self.world.ticking())
         self._looking.tell_missed(self.world.now())

@@ -11,6 +11,8 @@ from perdure.host.run import Ran
 
 #: No line of a program that is followed is longer.
 _LONGEST_LINE = 64 << 20
+#: How a program ends that has taken Ctrl-C for its end.
+_INTERRUPTED = 130
 
 
 async def run_aside(words: Sequence[str], *, environ: Mapping[str, str], cwd: str) -> Ran:
@@ -21,6 +23,11 @@ async def run_aside(words: Sequence[str], *, environ: Mapping[str, str], cwd: st
     async with _running(words, environ, cwd) as process:
         out, err = await process.communicate()
     return Ran(process.returncode or 0, out, err.decode(errors="replace"))
+
+
+def was_interrupted(ran: Ran) -> bool:
+    """Return whether a program did not come to its end because a signal ended it, or because it heard one (Ctrl-C)."""
+    return ran.status < 0 or ran.status == _INTERRUPTED
 
 
 async def follow_aside(

@@ -12,6 +12,8 @@ from perdure.errors import Refused
 from perdure.host.clock import pause, ticking
 from perdure.model.text import encode
 
+#: What tells of whoever is refused that another was first.
+AT_WORK = "is at work"
 #: O_NOFOLLOW and O_NONBLOCK: the file may lie in somebody else's directory, and be a link or a fifo there.
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
@@ -81,7 +83,7 @@ def _lock(handle: int, path: str, work: str) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         pid = _holder(handle)
-        raise Refused(f"Another {work} is at work{'' if pid is None else f' (pid {pid})'}.") from None
+        raise Refused(f"Another {work} {AT_WORK}{'' if pid is None else f' (pid {pid})'}.") from None
     except OSError as error:
         raise _cannot(path, error) from error
 
