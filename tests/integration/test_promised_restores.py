@@ -76,21 +76,22 @@ def _codes(events: Sequence[Event]) -> list[object]:
     return [event.data["exit_code"] for event in events]
 
 
+async def _falls_and_comes_back(tmux: TmuxServer, simulants: Simulants) -> None:
+    """See a server fall while it is watched, and come back, however often that is tried; it is told once."""
+    async with watching_here() as daemon:
+        before = await _before(daemon)
+        tmux.kill9()
+        assert _codes(await await_events(daemon, EventKind.RESTORED, 1)) == [0]
+        await _is_back(daemon, before, simulants)
+
+
 def test_a_restore_that_a_signal_ended_is_gone_on_with(
     tmux: TmuxServer, simulants: Simulants, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     restores = _Restores(_killed, _killed)
     monkeypatch.setattr(module, "run_aside", restores)
-
-    async def go_on() -> None:
-        async with watching_here() as daemon:
-            before = await _before(daemon)
-            tmux.kill9()
-            assert _codes(await await_events(daemon, EventKind.RESTORED, 1)) == [0]
-            await _is_back(daemon, before, simulants)
-        assert restores.ended == [-9, -9, 0]
-
-    asyncio.run(go_on())
+    asyncio.run(_falls_and_comes_back(tmux, simulants))
+    assert restores.ended == [-9, -9, 0]
 
 
 def test_but_not_for_ever(tmux: TmuxServer, simulants: Simulants, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,16 +121,8 @@ def test_a_restore_waits_for_another_that_is_at_work(
 
     restores = _Restores(while_another_is_at_work, while_another_is_at_work)
     monkeypatch.setattr(module, "run_aside", restores)
-
-    async def wait() -> None:
-        async with watching_here() as daemon:
-            before = await _before(daemon)
-            tmux.kill9()
-            assert _codes(await await_events(daemon, EventKind.RESTORED, 1)) == [0]
-            await _is_back(daemon, before, simulants)
-        assert restores.ended == [6, 6, 0]
-
-    asyncio.run(wait())
+    asyncio.run(_falls_and_comes_back(tmux, simulants))
+    assert restores.ended == [6, 6, 0]
 
 
 def test_one_that_falls_while_it_is_brought_back_has_lost_what_was_to_be_in_it(

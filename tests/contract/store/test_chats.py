@@ -211,7 +211,7 @@ def test_only_a_closed_chat_can_be_forgotten_with_all_that_was_said(store: Store
 def a_long_chat_to_forget(book: ChatBook) -> None:
     book.begin_chat(a_chat("c1", key="k"))
     book.append_turns("c1", [a_turn(f"secret tiles {number}") for number in range(450)], at(0))
-    assert len(book.search_turns("tiles", limit=1000)) == 450
+    assert len(book.search_turns("secret", limit=1000)) == 450
     book.begin_chat(a_chat("c2", key="k"), instead_of=book.open_chat("k"))
 
 
@@ -312,6 +312,31 @@ def test_a_chat_whose_forgetting_was_interrupted_is_gone_and_the_rest_goes_later
     later.chats.append_turns("c3", [a_turn("tiles again")], at(0))
     assert [found.chat for found in later.chats.search_turns("tiles")] == ["c3"]
     assert later.check() == ()
+
+
+def test_what_is_left_of_a_forgotten_chat_hides_nothing_that_was_said_before_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of very many that match, the latest are looked at."""
+    store.chats.begin_chat(a_chat("c0", key="another"))
+    store.chats.append_turns("c0", [a_turn("tiles of long ago")], at(0))
+    a_long_chat_to_forget(store.chats)
+    forgetting = store.chats.forget_words
+
+    def interrupted(*which: Any) -> None:
+        monkeypatch.setattr(store.chats, "changing", _interrupt)
+        forgetting(*which)
+
+    monkeypatch.setattr(store.chats, "forget_words", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.chats.forget_chat("c1")
+    monkeypatch.undo()
+    assert store.driver.fetch("SELECT count(*) FROM turns") == [(251,)]
+    assert [found.chat for found in store.chats.search_turns("tiles", limit=1)] == ["c0"]
+
+
+def _interrupt() -> AbstractContextManager[None]:
+    raise KeyboardInterrupt
 
 
 def test_no_chat_that_is_there_goes_because_a_note_of_forgetting_was_damaged(store: Store) -> None:
