@@ -21,6 +21,8 @@ from perdure.store.sqlite import beside
 #: How a database is opened to be read: with its log first; then without, for when the log is what is damaged.
 WAYS = ("mode=ro", "mode=ro&immutable=1")
 
+#: What is raised where a page cannot be read: it may also say that a row is longer than any memory, or be quoted.
+UNREADABLE_PAGE = (sqlite3.Error, MemoryError, UnicodeDecodeError)
 _SIZE = 4096
 #: What SQLite writes at the beginning, by the place: what it is, page size and versions, the format of the schema, no
 #: automatic vacuum, UTF-8, no vacuum in steps.
@@ -41,7 +43,7 @@ def tables_of(path: str) -> frozenset[str] | None:
         return None
     for options in WAYS:
         with (
-            suppress(sqlite3.Error, MemoryError, UnicodeDecodeError),
+            suppress(*UNREADABLE_PAGE),
             closing(sqlite3.connect(file_uri(path, options), uri=True)) as connection,
         ):
             found = frozenset(str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master"))

@@ -19,7 +19,7 @@ from perdure.model.run import Run
 from perdure.model.snapshot import Snapshot
 from perdure.store.chat_rows import SPAN, chat_from, is_turn_of
 from perdure.store.driver import Row
-from perdure.store.first_page import WAYS, hides_pages, is_copied_readably, remove, size_of, tables_of
+from perdure.store.first_page import UNREADABLE_PAGE, WAYS, hides_pages, is_copied_readably, remove, size_of, tables_of
 from perdure.store.foreign import file_uri
 from perdure.store.forgetting import marked
 from perdure.store.jobs import job_from
@@ -44,8 +44,6 @@ _BY_ID = "sqlite_autoindex_chats_1"
 _EVENT = "SELECT seq, happened_at, kind, run, body FROM events WHERE seq = :key"
 #: The trees in which a grant stands, in each of them whole.
 _GRANTS = ("NOT INDEXED", "INDEXED BY sqlite_autoindex_chat_grants_1", "INDEXED BY chat_grants_by_owner")
-#: What is raised where a page cannot be read: it may also say that a row is longer than any memory, or be quoted.
-_FAILURES = (sqlite3.Error, MemoryError, UnicodeDecodeError)
 
 _Kind = TypeVar("_Kind")
 
@@ -112,7 +110,7 @@ class Wreck:
         found: dict[str, bytes] = {}
         for connection in self._connections():
             for digest in digests - found.keys():
-                with suppress(*_FAILURES, ValueError, TypeError):
+                with suppress(*UNREADABLE_PAGE, ValueError, TypeError):
                     sql = "SELECT size, data FROM scrollbacks WHERE digest = ?"
                     for size, data in connection.execute(sql, (digest,)):
                         text = unpacked(data)
@@ -169,7 +167,7 @@ class Wreck:
         found: set[tuple[int, str]] = set()
         # Behind the log there may be the note of one that is gone whole by now, and some of what was said in it.
         for connection in self._connections():
-            with suppress(*_FAILURES, TypeError, AttributeError):
+            with suppress(*UNREADABLE_PAGE, TypeError, AttributeError):
                 marks = [marked(name) for name, _ in connection.execute(queries()["forgetting"])]
                 found.update(mark for mark in marks if mark is not None)
         return found
@@ -235,7 +233,7 @@ class Wreck:
             is_read = False
             for tree in _GRANTS:
                 pairs: set[tuple[int, str]] = set()
-                with suppress(*_FAILURES):
+                with suppress(*UNREADABLE_PAGE):
                     for number, owner in connection.execute(f"SELECT chat, owner FROM chat_grants {tree}"):
                         if is_number(number) and isinstance(owner, str):
                             pairs.add((number, owner))
@@ -275,7 +273,7 @@ class Wreck:
         """The ids of chats by their numbers, as the index has them that outlives their records."""
         found: dict[int, str] = {}
         for connection in self._connections():
-            with suppress(*_FAILURES):
+            with suppress(*UNREADABLE_PAGE):
                 for number, id in connection.execute(f"SELECT number, id FROM chats INDEXED BY {_BY_ID}"):
                     if is_number(number) and isinstance(id, str):
                         found.setdefault(number, id)
@@ -313,7 +311,7 @@ class Wreck:
         for connection in self._connections():
             for name in found:
                 seen = [found[name], *self._keys(connection, name)]
-                with suppress(*_FAILURES):
+                with suppress(*UNREADABLE_PAGE):
                     seen += [value for (value,) in connection.execute(sql, (name,))]
                 found[name] = max(filter(is_number, seen), default=0)
         return found
@@ -350,7 +348,7 @@ class Wreck:
         key, *indexes = _WAYS[table]
         try:
             rows = connection.execute(f"SELECT {key} FROM {table} NOT INDEXED ORDER BY {key}").fetchall()
-        except _FAILURES:
+        except UNREADABLE_PAGE:
             return set(), False
         keys = [row[0] for row in rows]
         # Of a page that another has taken the place of, SQLite may give the rows all the same.
@@ -363,7 +361,7 @@ class Wreck:
     def _fetched(self, connection: sqlite3.Connection, sql: str, keys: Iterable[int]) -> Iterator[tuple[int, Row]]:
         for key in sorted(keys):
             row = None
-            with suppress(*_FAILURES):
+            with suppress(*UNREADABLE_PAGE):
                 row = connection.execute(sql, {"key": key}).fetchone()
             if row is not None:
                 yield key, row
@@ -404,7 +402,7 @@ class Wreck:
         """Add the keys that are come by this way; False when it did not come to its end."""
         try:
             keys.update(row[0] for row in connection.execute(sql) if isinstance(row[0], int))
-        except _FAILURES:
+        except UNREADABLE_PAGE:
             return False
         return True
 
@@ -416,7 +414,7 @@ class Wreck:
             "SELECT value FROM counters WHERE name = ?",
             f"SELECT max({_WAYS[table][0]}) FROM {table} WHERE ? IS NOT NULL",
         ):
-            with suppress(*_FAILURES):
+            with suppress(*UNREADABLE_PAGE):
                 seen += [value for (value,) in connection.execute(sql, (table,))]
         return max(filter(is_number, seen), default=0)
 
@@ -426,7 +424,7 @@ class Wreck:
             return
         for options in WAYS:
             with (
-                suppress(*_FAILURES),
+                suppress(*UNREADABLE_PAGE),
                 closing(sqlite3.connect(file_uri(self._path, options), uri=True)) as connection,
             ):
                 connection.text_factory = text_of
