@@ -54,8 +54,8 @@ class Machine:
         return snapshot
 
     def crash(self) -> None:
-        """Kill the server, and wait until its agents are gone."""
-        self._tmux.kill9()
+        """Kill the server, unless a killed restore took it along, and wait until its agents are gone."""
+        self._tmux.kill9(missing_ok=True)
         self.simulants.await_gone()
 
     def restore_killed(self, is_far_enough: Callable[[], object], *words: str) -> None:

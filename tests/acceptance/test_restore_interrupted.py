@@ -114,8 +114,7 @@ class Scene:
 
     def end(self) -> None:
         """End the server as a crash does, and its agents before they have had their half second."""
-        if self.tmux.alive:
-            self.tmux.kill9()
+        self.tmux.kill9(missing_ok=True)
         self.agents.end_all()
         self.began = len(self.agents.records())
 

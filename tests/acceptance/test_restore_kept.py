@@ -79,8 +79,7 @@ class Scene:
 def scene(tmux: TmuxServer, perdure: Perdure, private_home: PrivateHome) -> Iterator[Scene]:
     found = Scene(tmux, perdure, private_home)
     yield found
-    if tmux.alive:
-        tmux.kill9()
+    tmux.kill9(missing_ok=True)
     found.agents.end_all()
 
 

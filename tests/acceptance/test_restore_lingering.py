@@ -83,8 +83,7 @@ def lingering(tmux: TmuxServer, private_home: PrivateHome, perdure: Perdure) -> 
     """One such agent."""
     made = Lingering(tmux, private_home, perdure)
     yield made
-    if tmux.alive:
-        tmux.kill9()
+    tmux.kill9(missing_ok=True)
     made.agents.end_all()
 
 
