@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from perdure import errors
 from perdure.model.chat import Chat, CloseReason, Source
 from perdure.model.text import is_storable
+from perdure.store import arrivals
 from perdure.store.chat_rows import (
     LEFT_OUT,
     LOST,
@@ -105,6 +106,7 @@ def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str | None:
     """Move what is damaged to where it does no harm, and say what was done; None when it is no more."""
     is_renamed = False
     with book.changing():
+        arrivals.settle(book, damage.number)
         still = _still(book, damage)
         if still is None:
             return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from perdure.store import arrivals
 from perdure.store.chat_rows import SPAN
 from perdure.store.steps import AT_ONCE, step
 
@@ -29,6 +30,7 @@ def note(book: Search, chat: str, number: int, searchable: int) -> str:
 
 def begin(book: Search, chat: str, number: int, searchable: int) -> None:
     """Let the first turns of a chat go, inside the transaction in which it goes, and note it where there are more."""
+    arrivals.settle(book, number)
     name = note(book, chat, number, searchable)
     _let_some_go(book, name, number, chat, searchable)
 

@@ -36,6 +36,7 @@ _WAYS = {
     "events": ("seq", "events_by_run WHERE run IS NOT NULL", "events_by_time"),
     "chats": ("number", "chats_by_key", "chats_by_reach"),
     "turns": ("id",),
+    "arrivals": ("rowid",),
     "jobs": ("rowid", "sqlite_autoindex_jobs_1", "jobs_by_order", "jobs_by_owner"),
     "job_notices": ("seq", "job_notices_by_owner"),
 }
@@ -285,12 +286,13 @@ class Wreck:
         And which of them are there only without the log.
         """
         sql = "SELECT id, role, at, hidden, seal, body FROM turns WHERE id = :key"
+        arrived = "SELECT id, role, at, hidden, seal, body FROM arrivals WHERE rowid = :key"
         found: dict[int, Row] = {}
         with_log: set[int] | None = None
         is_all: bool | None = None
         for connection in self._connections():
             if is_all is None:
-                _, is_all = self._walked(connection, "turns")
+                is_all = all(self._walked(connection, table)[1] for table in ("turns", "arrivals"))
             keys = set(self._keys(connection, "turns"))
             last = self._last(connection, "chats", [key // SPAN for key in keys])
             numbers = {*ends, *range(1, min(last, _MANY) + 1)}
@@ -298,6 +300,9 @@ class Wreck:
                 low = number * SPAN
                 keys.update(self._between(connection, "turns", low, low + min(ends.get(number, _GUESS), _MANY)))
             found.update(self._fetched(connection, sql, keys - found.keys()))
+            for _, row in self._fetched(connection, arrived, self._keys(connection, "arrivals")):
+                if isinstance(row[0], int):
+                    found.setdefault(row[0], row)
             with_log = set(found) if with_log is None else with_log
         self.found["turns"] = len(found)
         if not is_all:

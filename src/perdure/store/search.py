@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from perdure import errors
 from perdure.model.chat import Found, Turn
-from perdure.store import forgetting, words
+from perdure.store import arrivals, forgetting, words
 from perdure.store.chat_rows import SPAN, plain, texts_of, turn_from
 from perdure.store.driver import Driver, Row, Spoilt, Value, with_list
 from perdure.store.pooled import Pooled
@@ -127,6 +127,7 @@ class Search(Turns):
     def index_turns(self, limit: int = AT_ONCE) -> bool:
         with self._indexing:
             self._make_index()
+            arrivals.settle_all(self)
             # Read and taken apart before the transaction, which is then as short as can be.
             stretches = list(self._stretches(limit))
             if not stretches:
@@ -308,17 +309,17 @@ class Search(Turns):
 
     def _stretches(self, limit: int) -> Iterator[_Stretch]:
         room = BYTES
-        for number, searchable, next, chat in self.driver.fetch_as_is(self.sql["chats_to_index"], limit=limit):
+        for number, searchable, settled, chat in self.driver.fetch_as_is(self._dialect("chats_to_index"), limit=limit):
             if limit <= 0 or room <= 0:
                 return
             if isinstance(chat, Spoilt):
                 # None of its turns can be read before it has its id again.
                 continue
-            low, high = number * SPAN + searchable, number * SPAN + next
+            low, high = number * SPAN + searchable, number * SPAN + settled
             sizes = self.driver.fetch(self.sql["sizes_between"], low=low, high=high, limit=limit)
             count = step((size for _, size in sizes), room)
             is_cut = count < len(sizes) or count == limit
-            until = sizes[count - 1][0] - number * SPAN + 1 if is_cut else next
+            until = sizes[count - 1][0] - number * SPAN + 1 if is_cut else settled
             rows = self.driver.fetch_as_is(self.sql["turns_between"], low=low, high=number * SPAN + until, limit=count)
             limit -= count
             room -= sum(size for _, size in sizes[:count])

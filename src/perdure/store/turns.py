@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 from perdure import errors
 from perdure.model.chat import Transcript, Turn
 from perdure.model.event import Event
-from perdure.store import chat_events, forking
+from perdure.store import arrivals, chat_events, forking
 from perdure.store.appends import Append, Appends
 from perdure.store.chat_rows import (
     LEFT_OUT,
@@ -28,7 +28,6 @@ from perdure.store.chat_rows import (
 )
 from perdure.store.driver import Driver, Row, Spoilt, Value, with_list
 from perdure.store.numbers import GIVING
-from perdure.store.queries import queries
 from perdure.store.records import NO_LIMIT
 from perdure.store.rows import UNREADABLE, stamp
 from perdure.store.together import Together
@@ -63,7 +62,9 @@ class Turns:
     def __init__(self, driver: Driver, tell: Tell) -> None:
         self.driver = driver
         self.tell = tell
-        self.sql = queries()
+        self.sql = arrivals.statements(driver.dialect)
+        #: Whether what is appended is put in its place only afterwards.
+        self.has_arrivals = driver.dialect == "sqlite"
         self._appends = Appends(self._commit)
         # Threads of one process take turns here, where they are woken at once, and not at the database's door,
         # where they would look again only every so often.
@@ -71,7 +72,7 @@ class Turns:
         #: The numbers of chats, and where they went on when this process last wrote there.
         self._known: dict[str, tuple[int, int]] = {}
         self._together = Together(driver, self._writing, self._appends.top_up, self._write, self._known)
-        self._move_on, self._say = self.sql["move_on"], self.sql["say"]
+        self._move_on, self._say = self.sql["move_on"], self.sql[f"say_{driver.dialect}"]
         forking.begins_anew(self)
 
     def begin_anew(self) -> None:
@@ -89,8 +90,7 @@ class Turns:
     def load_turns(
         self, id: str, *, start: int = 1, limit: int | None = None, hidden: bool = False, partly: bool = False
     ) -> Transcript:
-        rows = self.driver.fetch_as_is(
-            self.sql["load_turns"],
+        rows, is_settled = self._loaded(
             id=id,
             start=max(0, min(start, SPAN - 1)),
             hidden=int(hidden),
@@ -108,7 +108,7 @@ class Turns:
             # Behind what is there, as whoever appends finds.
             next = self.spot(id).next
         end = next if limit is None or len(found) < max(1, limit) else last + 1
-        missing = self.unaccounted(number, start, end, hidden=hidden) + len(found) - len(turns)
+        missing = self.unaccounted(number, start, end, hidden=hidden, is_settled=is_settled) + len(found) - len(turns)
         if missing or is_misplaced or (is_all and len(found) != count):
             # Unless it was forgotten in between, and maybe brought back: under another number then.
             if self.spot(id).number != number:
@@ -116,6 +116,14 @@ class Turns:
             if not partly:
                 raise damaged_chat(id)
         return Transcript(chat=id, turns=turns[:limit] if limit != 0 else (), next=next, missing=missing)
+
+    def _loaded(self, **wanted: Value) -> tuple[list[Row], bool]:
+        """The rows of some turns of a chat, each with what the chat says of all, and whether all are in their places."""
+        if not self.has_arrivals:
+            return self.driver.fetch_as_is(self.sql["load_turns"], **wanted), True
+        rows = self.driver.fetch_as_is(self.sql["load_settled"], **wanted)
+        # One statement each: between two, what has arrived may be put in its place.
+        return (rows, True) if rows else (self.driver.fetch_as_is(self.sql["load_with_arrivals"], **wanted), False)
 
     def rewrite_turns(
         self, id: str, start: int, turns: Sequence[Turn], at: datetime, *, expect: int | None = None
@@ -175,6 +183,8 @@ class Turns:
         """Do to a chat, inside a transaction, what was done to it elsewhere: take turns back, and write others."""
         spot = self.spot(id)
         low = spot.number * SPAN
+        if taken_back:
+            arrivals.settle(self, spot.number)
         for position in taken_back:
             self.driver.execute(self.sql["hide_turns"], low=low + position, high=low + position + 1)
         # A position is left out, so that whoever has read the chat before learns that it has changed.
@@ -187,6 +197,7 @@ class Turns:
     def copy_turns(self, id: str, to: str, *, before: int | None, at: datetime) -> None:
         """Give a new chat everything that was said in another before a position, inside a transaction."""
         source, spot, last = self.spot(id), self.spot(to), 0
+        arrivals.settle(self, source.number)
         if self.unaccounted(source.number, 1, source.next if before is None else min(before, source.next)):
             raise damaged_chat(id)
         for turn in _readable(id, source.number, self.rows_of(source.number, before=before)):
@@ -222,11 +233,13 @@ class Turns:
                 return
             low = rows[-1][0] + 1
 
-    def unaccounted(self, number: int, start: int, end: int, *, hidden: bool = False) -> int:
+    def unaccounted(
+        self, number: int, start: int, end: int, *, hidden: bool = False, is_settled: bool = True
+    ) -> int:
         """Return how many positions there are, from one up to another, where a turn was and is no more.
 
         Every position before the next turn's is a turn's, or was left out and says so. What was taken back and is lost
-        is missed only where that is wanted, too.
+        is missed only where that is wanted, too. With `is_settled` all of them are known to be in their places.
         """
         start, (low, _) = max(1, start), _range(number)
         other = LEFT_OUT if hidden else LOST_HIDDEN
@@ -236,7 +249,8 @@ class Turns:
                     start = max(start, id - low + seal)
         if start >= end:
             return 0
-        ((there,),) = self.driver.fetch(self.sql["count_places"], low=low + start, high=low + end, other=other)
+        counting = self.sql["count_settled" if is_settled else "count_places"]
+        ((there,),) = self.driver.fetch(counting, low=low + start, high=low + end, other=other)
         return abs(end - start - int(there))
 
     def spot(self, id: str) -> Spot:
@@ -274,6 +288,7 @@ class Turns:
     def _take_back(self, id: str, spot: Spot, start: int, turns: Sequence[Ready], at: datetime) -> int:
         """Hide everything from a position on, and write turns behind it; return the position of the last one."""
         low, high = _range(spot.number)
+        arrivals.settle(self, spot.number)
         count = self.driver.execute(self.sql["hide_turns"], low=low + max(0, min(start, SPAN - 1)), high=high)
         last = self.write(id, turns, at, skip=True)
         self.tell([chat_events.taken_back(id, at, start, count, last - len(turns) + 1, last)])

@@ -17,7 +17,7 @@ from perdure.chats.service import Chats
 from perdure.model.chat import Chat, CloseReason, Kinship, ResetMode, ResetPolicy, Source, Turn
 from perdure.model.config import ChatsConfig, Config
 from perdure.model.event import Event, EventKind
-from perdure.store import open_store
+from perdure.store import open_store, search
 from perdure.store.store import Store
 from tests.contract.store.chats import Clock, a_source, a_turn
 from tests.contract.store.conftest import Place
@@ -104,7 +104,8 @@ class Conversations(RuleBasedStateMachine):
     @initialize()
     def nothing_was_said(self) -> None:
         with self.store.driver.transaction():
-            for table in ("turns", "chat_grants", "chats"):
+            arriving = ("arrivals",) if self.store.driver.dialect == "sqlite" else ()
+            for table in (*arriving, "turns", "chat_grants", "chats"):
                 self.store.driver.execute(f"DELETE FROM {table}")
         self.store.chats.rebuild_index()
         self.after = self.store.last_event()
@@ -387,7 +388,10 @@ def _plain(turn: Turn) -> tuple[int, str, object]:
     return turn.position, turn.role, turn.content
 
 
-def test_the_service_does_what_the_model_says(place: Place) -> None:
+@pytest.mark.parametrize("gathering", [pytest.param(0.3, id="settled soon"), pytest.param(3600.0, id="settled late")])
+def test_the_service_does_what_the_model_says(place: Place, gathering: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether or not what was said is told, indexed and put in its place meanwhile."""
+    monkeypatch.setattr(search, "_GATHERING", gathering)
     machine = type("Placed", (Conversations,), {"place": place})
     # Where every step is many questions to a server, fewer have to do.
     examples = 25 if place.url.startswith("sqlite") else 6

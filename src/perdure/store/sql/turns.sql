@@ -1,13 +1,17 @@
+-- `all_turns` and `all_places` are what `store/arrivals.py` says: turns, and what has arrived and is to be among them.
+
 -- name: places_to_append
 -- Where the next turns of chats go, and what is the last that is there.
-SELECT chats.id, number, next, turns, touched_at, behind, closed_at, (SELECT max(turns.id) FROM turns
-WHERE turns.id >= chats.number * 4294967296 AND turns.id < (chats.number + 1) * 4294967296)
+SELECT chats.id, number, next, turns, touched_at, behind, closed_at, (SELECT all_places.id FROM all_places
+WHERE all_places.id >= chats.number * 4294967296 AND all_places.id < (chats.number + 1) * 4294967296
+ORDER BY all_places.id DESC LIMIT 1)
 FROM chats WHERE chats.id IN (:ids)
 
 -- name: place_to_append
 -- Where the next turn of a chat goes, and what is the last that is there.
-SELECT chats.id, number, next, turns, touched_at, behind, closed_at, (SELECT max(turns.id) FROM turns
-WHERE turns.id >= chats.number * 4294967296 AND turns.id < (chats.number + 1) * 4294967296)
+SELECT chats.id, number, next, turns, touched_at, behind, closed_at, (SELECT all_places.id FROM all_places
+WHERE all_places.id >= chats.number * 4294967296 AND all_places.id < (chats.number + 1) * 4294967296
+ORDER BY all_places.id DESC LIMIT 1)
 FROM chats WHERE chats.id = :id
 
 -- name: put_right
@@ -36,7 +40,11 @@ UPDATE chats SET next = :next, turns = :turns, touched_at = :touched_at WHERE nu
 UPDATE chats SET next = ?3 + ?5, turns = turns + ?5, touched_at = ?4
 WHERE number = ?1 AND id = ?2 AND next = ?3 AND behind = 1 AND touched_at <= ?4 AND closed_at IS NULL
 
--- name: say
+-- name: say_sqlite
+-- Write a turn down where it arrives.
+INSERT INTO arrivals (id, role, at, hidden, seal, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+
+-- name: say_postgres
 -- Write a turn down.
 INSERT INTO turns (id, role, at, hidden, seal, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 
@@ -47,32 +55,62 @@ FROM chats LEFT JOIN turns ON turns.id >= chats.number * 4294967296 + :start
 AND turns.id < (chats.number + 1) * 4294967296 AND turns.hidden <= :hidden
 WHERE chats.id = :id ORDER BY turns.id LIMIT :limit
 
+-- name: load_settled
+-- The same of a chat in which all is in its place; nothing of another.
+SELECT chats.next, chats.turns, chats.number, turns.id, turns.role, turns.at, turns.hidden, turns.seal, turns.body
+FROM chats LEFT JOIN turns ON turns.id >= chats.number * 4294967296 + :start
+AND turns.id < (chats.number + 1) * 4294967296 AND turns.hidden <= :hidden
+WHERE chats.id = :id AND chats.behind = 0 ORDER BY turns.id LIMIT :limit
+
+-- name: load_with_arrivals
+-- The same of any chat: before the turns, one of which more are read, always one row without. SQLite would go through
+-- all there are in a view, were chats joined with one.
+SELECT next, turns, number, NULL AS id, NULL AS role, NULL AS at, NULL AS hidden, NULL AS seal, NULL AS body
+FROM chats WHERE chats.id = :id
+UNION ALL
+SELECT chats.next, chats.turns, chats.number, turns.id, turns.role, turns.at, turns.hidden, turns.seal, turns.body
+FROM chats CROSS JOIN turns ON turns.id >= chats.number * 4294967296 + :start
+AND turns.id < (chats.number + 1) * 4294967296 AND turns.hidden <= :hidden WHERE chats.id = :id
+UNION ALL
+SELECT chats.next, chats.turns, chats.number, arrivals.id, arrivals.role, arrivals.at, arrivals.hidden, arrivals.seal,
+arrivals.body
+FROM chats CROSS JOIN arrivals ON arrivals.id >= chats.number * 4294967296 + :start
+AND arrivals.id < (chats.number + 1) * 4294967296 AND arrivals.hidden <= :hidden WHERE chats.id = :id
+ORDER BY 4 LIMIT :limit + 1
+
 -- name: turns_between
 -- Turns by their ids, taken back or not; nothing that only stands for positions without a turn.
-SELECT id, role, at, hidden, seal, body FROM turns
+SELECT id, role, at, hidden, seal, body FROM all_turns
 WHERE id >= :low AND id < :high AND hidden < 2 ORDER BY id LIMIT :limit
 
 -- name: sizes_between
 -- How many bytes the same have.
-SELECT id, coalesce(length(body), 0) FROM turns WHERE id >= :low AND id < :high AND hidden < 2 ORDER BY id LIMIT :limit
+SELECT id, coalesce(length(body), 0) FROM all_turns WHERE id >= :low AND id < :high AND hidden < 2 ORDER BY id LIMIT :limit
 
 -- name: places_between
 -- What stands at which positions: turns, and what stands for several without one.
-SELECT id, hidden, seal FROM turns WHERE id >= :low AND id < :high ORDER BY id LIMIT :limit
+SELECT id, hidden, seal FROM all_places WHERE id >= :low AND id < :high ORDER BY id LIMIT :limit
 
 -- name: place_before
--- What stands last before a position.
+-- What stands last before a position. What only stands for positions is never among what has arrived.
 SELECT id, hidden, seal FROM turns WHERE id >= :low AND id < :id ORDER BY id DESC LIMIT 1
 
 -- name: count_places
 -- How many positions are accounted for: those of turns, those that were left out, and maybe those of one other kind. One
 -- that was taken back says so twice, so that none is without a trace. What stands for several may go on behind the last.
 SELECT coalesce(sum(CASE WHEN hidden = 0 THEN 1 WHEN hidden = 1 AND seal >= 4294967296 THEN 1
-WHEN hidden IN (2, :other) THEN CASE WHEN seal > :high - id THEN :high - id ELSE seal END ELSE 0 END), 0) FROM turns WHERE id >= :low AND id < :high
+WHEN hidden IN (2, :other) THEN CASE WHEN seal > :high - id THEN :high - id ELSE seal END ELSE 0 END), 0)
+FROM all_places WHERE id >= :low AND id < :high
+
+-- name: count_settled
+-- The same where all is in its place.
+SELECT coalesce(sum(CASE WHEN hidden = 0 THEN 1 WHEN hidden = 1 AND seal >= 4294967296 THEN 1
+WHEN hidden IN (2, :other) THEN CASE WHEN seal > :high - id THEN :high - id ELSE seal END ELSE 0 END), 0)
+FROM turns WHERE id >= :low AND id < :high
 
 -- name: last_of_role
 -- The ids of the last turns of a role in a chat that were not taken back.
-SELECT id FROM turns WHERE id >= :low AND id < :high AND hidden = 0 AND role = :role ORDER BY id DESC LIMIT :limit
+SELECT id FROM all_places WHERE id >= :low AND id < :high AND hidden = 0 AND role = :role ORDER BY id DESC LIMIT :limit
 
 -- name: hide_turns
 -- Take turns back.
@@ -80,7 +118,7 @@ UPDATE turns SET hidden = 1, seal = seal + 4294967296 WHERE id >= :low AND id < 
 
 -- name: count_turns
 -- How many turns of a chat were not taken back.
-SELECT count(*) FROM turns WHERE id >= :low AND id < :high AND hidden = 0
+SELECT count(*) FROM all_places WHERE id >= :low AND id < :high AND hidden = 0
 
 -- name: set_count
 -- How many turns of a chat there are.
@@ -96,7 +134,7 @@ DELETE FROM turns WHERE id >= :low AND id < :high
 
 -- name: turns_without_chat
 -- Turns whose chats are not there, and were not forgotten.
-SELECT id FROM turns WHERE id >> 32 NOT IN (SELECT number FROM chats)
+SELECT id FROM all_places WHERE id >> 32 NOT IN (SELECT number FROM chats)
 AND id >> 32 NOT IN (SELECT CAST(substr(name, 12, 20) AS BIGINT) FROM facts WHERE name LIKE 'forgetting %') ORDER BY id
 
 -- name: forgetting
@@ -126,8 +164,40 @@ FROM turns WHERE turns.id = :id
 INSERT INTO damaged_turns (set_aside_at, chat, id, role, at, hidden, seal, body)
 VALUES (:set_aside_at, NULL, :id, :role, :at, :hidden, :seal, :body)
 
--- name: chats_to_index
--- Chats of which some turns cannot be searched yet.
+-- name: arrivals
+-- What is yet to be put in its place, in the order in which it came, and how many bytes it has.
+SELECT rowid, id, coalesce(length(body), 0) FROM arrivals WHERE rowid > :after ORDER BY rowid LIMIT :limit
+
+-- name: count_arrivals
+-- How many of them there are.
+SELECT count(*) FROM arrivals WHERE id >= :low AND id < :high AND rowid <= :last
+
+-- name: place_arrivals
+-- Put what has arrived in its place, where nothing else is.
+INSERT OR IGNORE INTO turns (id, role, at, hidden, seal, body) SELECT id, role, at, hidden, seal, body FROM arrivals
+WHERE id >= :low AND id < :high AND rowid <= :last ORDER BY id
+
+-- name: set_arrivals_aside
+-- Copy what has arrived where something else is to where it does no harm.
+INSERT INTO damaged_turns (set_aside_at, chat, id, role, at, hidden, seal, body)
+SELECT at, (SELECT chats.id FROM chats WHERE number = arrivals.id >> 32), id, role, at, hidden, seal, body FROM arrivals
+WHERE id >= :low AND id < :high AND rowid <= :last AND NOT EXISTS (
+    SELECT 1 FROM turns WHERE turns.id = arrivals.id AND turns.seal = arrivals.seal AND turns.body = arrivals.body
+)
+
+-- name: forget_arrivals
+-- What has arrived is in its place.
+DELETE FROM arrivals WHERE id >= :low AND id < :high AND rowid <= :last
+
+-- name: chats_to_index_sqlite
+-- Chats of which some turns cannot be searched yet: from which position on, and up to which all are in their places.
+SELECT number, searchable, min(next, coalesce((SELECT min(arrivals.id) FROM arrivals
+WHERE arrivals.id >= chats.number * 4294967296 AND arrivals.id < (chats.number + 1) * 4294967296)
+- chats.number * 4294967296, next)) AS settled, id
+FROM chats WHERE behind = 1 AND searchable < settled ORDER BY number LIMIT :limit
+
+-- name: chats_to_index_postgres
+-- The same, where nothing is ever out of its place.
 SELECT number, searchable, next, id FROM chats WHERE behind = 1 AND searchable < next ORDER BY number LIMIT :limit
 
 -- name: note_searchable

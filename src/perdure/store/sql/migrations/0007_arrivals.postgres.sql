@@ -1,0 +1,1 @@
+-- Nothing: here a turn is put in its place at once. PostgreSQL's tables have no order that would make that dear.
