@@ -220,6 +220,21 @@ class Transcript(Struct, frozen=True, kw_only=True):
     missing: int = 0
 
 
+class ChatNews(Struct, frozen=True, kw_only=True):
+    """What has happened to chats since somebody asked, for whoever keeps a copy of them."""
+
+    #: What to ask behind the next time.
+    last: int
+    #: Those that were begun, came in, or in which something was said or taken back.
+    changed: frozenset[str] = frozenset()
+    #: Those that somebody forgot, and that did not come back.
+    forgotten: frozenset[str] = frozenset()
+    #: Those that were forgotten and did come back: what is said in them now may be something else.
+    renewed: frozenset[str] = frozenset()
+    #: Whether nothing else has happened. Not so where it was let go of with age, or the database is another one.
+    is_all: bool = True
+
+
 class Found(Struct, frozen=True, kw_only=True):
     """A turn that was searched for."""
 

@@ -30,7 +30,7 @@ from perdure.store.rows import counts_of
 from perdure.store.store import Store
 
 if TYPE_CHECKING:
-    from perdure.store.chats import ChatBook
+    from perdure.store.followed import FollowedChats
     from perdure.store.jobs import JobBook
 
 
@@ -104,11 +104,11 @@ class ReadOnlyStore(Store):
         raise _nothing_removed()
 
     @cached_property
-    def chats(self) -> ChatBook:
+    def chats(self) -> FollowedChats:
         """The chats as they stand."""
-        from perdure.store.chats import ChatBook
+        from perdure.store.followed import FollowedChats
 
-        return ChatBook(self.driver, self.add_events, read_only=True)
+        return FollowedChats(self.driver, self.add_events, read_only=True)
 
     @cached_property
     def jobs(self) -> JobBook:

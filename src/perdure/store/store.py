@@ -34,7 +34,7 @@ from perdure.store.rows import UNREADABLE, Coming, coming_from, moment_of, stamp
 from perdure.store.runs import Runs
 
 if TYPE_CHECKING:
-    from perdure.store.chats import ChatBook
+    from perdure.store.followed import FollowedChats
     from perdure.store.jobs import JobBook
 
 _ID = re.compile(r"[0-9a-f]{1,16}")
@@ -155,12 +155,12 @@ class Store(Journal, Runs, LeaseBook):
         self.driver.close()
 
     @cached_property
-    def chats(self) -> ChatBook:
+    def chats(self) -> FollowedChats:
         """The chats in the same database: a `ChatStore`, for several threads at once when the store is."""
         # Only here: a save must not pay for it.
-        from perdure.store.chats import ChatBook
+        from perdure.store.followed import FollowedChats
 
-        return ChatBook(self.driver, self.add_events)
+        return FollowedChats(self.driver, self.add_events)
 
     @cached_property
     def jobs(self) -> JobBook:

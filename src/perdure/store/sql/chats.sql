@@ -67,6 +67,10 @@ WHERE title = :title OR (title >= :low AND title < :high) ORDER BY number
 -- Which chat of an owner has a title.
 SELECT number, id, key, title, touched_at, closed_at, turns, body FROM chats WHERE owner = :owner AND title = :title
 
+-- name: next_positions
+-- The positions of the next turns of some chats.
+SELECT id, next FROM chats WHERE id IN (:ids)
+
 -- name: count_chats
 -- How many chats there are.
 SELECT count(*) FROM chats

@@ -32,3 +32,7 @@ SELECT :at, seq, happened_at, kind, run, body FROM events WHERE seq = :seq
 -- name: event_numbers
 -- The numbers of all events.
 SELECT seq FROM events
+
+-- name: first_event
+-- The lowest number that an event has.
+SELECT min(seq) FROM events
