@@ -8,29 +8,37 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Sequence
+import re
+import stat
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure import errors
 from perdure.chats.key import is_safe_id, legacy_key_of
-from perdure.chats.source import source_dict
+from perdure.chats.legacy import entry_of, line_of, sessions_in
 from perdure.chats.whatsapp import NO_ALIASES, Aliases
-from perdure.model.chat import Chat, Turn
+from perdure.host.regular import open_regular
+from perdure.model.chat import Chat, ChatNews
 from perdure.model.config import ChatKeysConfig
 from perdure.model.decoding import decoder_of
 from perdure.ports import ChatStore
-from perdure.store.files import locked, private_directory, write_atomically
+from perdure.store.files import TEMPORARY, locked, private_directory, write_atomically
 
 INDEX, ENDING = "sessions.json", ".jsonl"
 #: What we know of our files: without it, files that are there are somebody else's.
 NOTES = ".perdure-mirror.json"
-#: How far the clocks of those who write to one store may be apart.
-_APART = timedelta(hours=1)
+#: What a write that was killed leaves.
+_LEFT = re.compile(r"\.(.+)\.[0-9]+-[0-9a-f]{8}" + re.escape(TEMPORARY), re.DOTALL)
+#: How many events may be heard once more.
+_HEARD_AGAIN = 500
+#: What keeps one chat from being written, and no other.
+_FAILURES = (errors.PerdureError, OSError, RecursionError)
 
 
 class _File(Struct, frozen=True, array_like=True):
@@ -40,16 +48,20 @@ class _File(Struct, frozen=True, array_like=True):
     size: int = -1
     next: int = 1
     turns: int = 0
-    #: When the chat was last used by then.
+    #: When the chat was last used by then: what earlier versions compare, which may keep the same mirror.
     touched_at: datetime | None = None
+    #: Where the chat went on by then; 0 where an earlier version wrote this.
+    place: int = 0
 
 
 class _Notes(Struct, frozen=True, kw_only=True):
     files: dict[str, _File] = {}
-    #: Those that were open.
+    #: Those to look at again: that were open, or could not be written.
     open: frozenset[str] = frozenset()
-    #: When a chat was last used, of all that are written.
-    seen: datetime | None = None
+    #: Forgotten, though their files could not be removed.
+    doomed: frozenset[str] = frozenset()
+    #: Up to where it was heard what has happened to chats; None where an earlier version wrote this.
+    heard: int | None = None
 
 
 class Mirrored(Struct, frozen=True, kw_only=True):
@@ -57,9 +69,12 @@ class Mirrored(Struct, frozen=True, kw_only=True):
 
     #: The ids of the chats whose files were written.
     written: tuple[str, ...] = ()
-    #: Those whose files are gone because the chats are.
+    #: Those whose files are gone because the chats were forgotten.
     removed: tuple[str, ...] = ()
-    #: One sentence for each that could not be written; it is tried again the next time.
+    #: Those that are not there, though nobody is known to have forgotten them: their files may be all that is left, and
+    #: are kept. Looked for only with `everything`.
+    orphaned: tuple[str, ...] = ()
+    #: One sentence for each that could not be written or removed; it is tried again the next time.
     failures: tuple[str, ...] = ()
 
 
@@ -84,12 +99,12 @@ class Mirror:
         self._aliases = aliases
 
     def catch_up(self, *, everything: bool = False, forgotten: Collection[str] = ()) -> Mirrored:
-        """Bring the files up to date with the store; with `everything` look at every chat, however long unused.
+        """Bring the files up to date with the store; with `everything` look at every chat and every file.
 
-        The files of chats that are said to be forgotten go, unless these are there after all; with `everything` those of
-        all that are not there. Else none goes: after a loss the file may be all that is left of a chat. A chat that
-        cannot be written costs only itself. Raises `Refused` when the directory holds a `sessions.json` that is not ours,
-        and `PerdureError` when it cannot be written at all.
+        The files of chats that somebody forgot go, in whatever process that was, unless these are there after all. No
+        other goes: after a loss the file may be all that is left of a chat. `forgotten` are more of them than the store
+        may still tell of. A chat that cannot be written costs only itself. Raises `Refused` when the directory holds a
+        `sessions.json` that is not ours, or the files of another store, and `PerdureError` when it cannot be written.
         """
         try:
             private_directory(self.directory)
@@ -100,40 +115,41 @@ class Mirror:
 
     def _catch_up(self, *, everything: bool, forgotten: Collection[str]) -> Mirrored:
         notes = self._notes()
+        # Before anything is looked at: what happens from now on is heard the next time.
+        news = self._store.chat_news(notes.heard)
         opened = self._store.list_chats(is_open=True)
-        chats = {chat.id: chat for chat in self._to_look_at(notes, opened, everything=everything)}
-        files = dict(notes.files)
-        gone = [id for id in (files if everything else sorted(files.keys() & forgotten)) if not self._is_known(id)]
-        stale = [chat for chat in chats.values() if self._is_stale(files.get(chat.id), chat, closely=everything)]
-        fresh = [chat.id for chat in stale if chat.id not in files]
-        if fresh or not os.path.lexists(self._path(NOTES)):
-            # Said before they are made: whatever happens, they are known to be ours.
-            files |= {id: _File() for id in fresh if not os.path.lexists(self._path(id + ENDING))}
-            self._write(NOTES, _encoded(_Notes(files=files, open=notes.open, seen=notes.seen)))
-        written, failures = [], []
-        for chat in stale:
-            try:
-                files[chat.id] = self._write_chat(chat, files)
-                written.append(chat.id)
-            except (errors.PerdureError, OSError) as error:
-                failures.append(f"{chat.id}: {_sentence(error)}")
-        for id in gone:
-            with suppress(FileNotFoundError):
-                os.unlink(self._path(id + ENDING))
-            del files[id]
-        self._write_index(opened)
-        seen = max((chat.touched_at for chat in chats.values()), default=notes.seen)
-        if failures:
-            seen = notes.seen
-        after = _Notes(files=files, open=frozenset(chat.id for chat in opened), seen=seen)
-        if after != notes:
+        ended = news.forgotten | notes.doomed | frozenset(forgotten)
+        self._refuse_another_store(notes.files, ended, opened)
+        # Some of those may have come back since that was heard.
+        renewed = news.renewed | {id for id in ended & notes.files.keys() if self._is_known(id)}
+        files = {id: _File() if id in renewed else file for id, file in notes.files.items()}
+        # First of all: it is to go, though there may be no room for anything else.
+        removed, failures = self._remove(files, ended - renewed)
+        doomed = frozenset(failures)
+        suspects = notes.open | news.changed | renewed
+        chats, unread = self._to_look_at(suspects, opened, everything=everything or not news.is_all)
+        places = self._store.next_positions([chat.id for chat in chats])
+        stale = [chat for chat in chats if self._is_stale(files.get(chat.id), chat, places, closely=everything)]
+        if removed or stale:
+            self._sweep(files.keys() | ended)
+        written, unwritten = self._write_chats(stale, places, files, notes)
+        failures |= unwritten
+        again = frozenset(chat.id for chat in opened) | failures.keys() - doomed | unread
+        sentences = [f"{id}: {sentence}" for id, sentence in failures.items()]
+        ours = notes.files.keys() | files.keys() | ended
+        sentences += self._write_index(opened, ours, even_broken=everything)
+        after = _Notes(files=files, open=again, doomed=doomed, heard=news.last)
+        if _is_to_be_noted(notes, after, news):
             self._write(NOTES, _encoded(after))
-        return Mirrored(written=tuple(written), removed=tuple(gone), failures=tuple(failures))
+        orphaned = [id for id in files if id not in doomed and not self._is_known(id)] if everything else []
+        return Mirrored(
+            written=tuple(written), removed=tuple(removed), orphaned=tuple(orphaned), failures=tuple(sentences)
+        )
 
     def _notes(self) -> _Notes:
         try:
-            with open(self._path(NOTES), "rb") as file:
-                return decoder_of(_Notes).decode(file.read())
+            with open_regular(self._path(NOTES)) as file:
+                notes = decoder_of(_Notes).decode(file.read())
         except FileNotFoundError:
             if os.path.lexists(self._path(INDEX)):
                 raise errors.Refused(
@@ -145,16 +161,56 @@ class Mirror:
             # Ours, though nobody knows which of the files: all are made anew.
             names = [name.removesuffix(ENDING) for name in os.listdir(self.directory) if name.endswith(ENDING)]
             return _Notes(files={name: _File() for name in names if self._is_known(name)})
+        # No path is ever made of anything else.
+        return replace(notes, files={id: file for id, file in notes.files.items() if is_safe_id(id)})
 
-    def _to_look_at(self, notes: _Notes, opened: Sequence[Chat], *, everything: bool) -> Iterable[Chat]:
-        """The chats that may have changed: open ones, those that were, and those that were used since."""
-        if everything or notes.seen is None:
-            return self._store.list_chats()
-        found = {chat.id: chat for chat in (*self._store.list_chats(since=notes.seen - _APART), *opened)}
-        for id in notes.open - found.keys():
-            with suppress(errors.ChatNotFound, errors.ChatDamaged):
+    def _refuse_another_store(self, files: Collection[str], ended: Collection[str], opened: Sequence[Chat]) -> None:
+        """Raise `Refused` where nothing is known of any chat whose file is here: neither that it is there, nor that it went."""
+        if not files or any(chat.id in files for chat in opened):
+            return
+        if not any(id in ended or self._is_known(id) for id in files):
+            raise errors.Refused(
+                f"The store knows none of the chats in {self.directory}, and they were left alone: they are another "
+                "store's, or all that is left of one that was lost. `perdure chats import` takes them over; else the "
+                "mirror needs another directory."
+            )
+
+    def _remove(self, files: dict[str, _File], gone: Collection[str]) -> tuple[list[str], dict[str, str]]:
+        """Remove our files of chats that are gone; return their ids, and why it was not done by the ids of others."""
+        removed: list[str] = []
+        failures: dict[str, str] = {}
+        for id in sorted(files.keys() & gone):
+            try:
+                with suppress(FileNotFoundError):
+                    os.unlink(self._path(id + ENDING))
+                del files[id]
+                removed.append(id)
+            except OSError as error:
+                failures[id] = _sentence(error)
+        return removed, failures
+
+    def _sweep(self, ids: Collection[str]) -> None:
+        """Remove what was half written by somebody who was killed: nobody writes here but whoever holds the directory."""
+        for name in os.listdir(self.directory):
+            found = _LEFT.fullmatch(name)
+            if found and (found[1] in (INDEX, NOTES) or found[1].removesuffix(ENDING) in ids):
+                with suppress(OSError):
+                    os.unlink(self._path(name))
+
+    def _to_look_at(
+        self, suspects: frozenset[str], opened: Sequence[Chat], *, everything: bool
+    ) -> tuple[Collection[Chat], frozenset[str]]:
+        """The open chats, or all, with those that may have changed; and the ids of such as cannot be read."""
+        found = {chat.id: chat for chat in (self._store.list_chats() if everything else opened)}
+        unread = set()
+        for id in suspects - found.keys():
+            try:
                 found[id] = self._store.get_chat(id)
-        return found.values()
+            except errors.ChatDamaged:
+                unread.add(id)
+            except errors.ChatNotFound:
+                continue
+        return found.values(), frozenset(unread)
 
     def _is_known(self, id: str) -> bool:
         try:
@@ -166,18 +222,37 @@ class Mirror:
             return True
         return True
 
-    def _is_stale(self, file: _File | None, chat: Chat, *, closely: bool) -> bool:
+    def _is_stale(self, file: _File | None, chat: Chat, places: Mapping[str, int], *, closely: bool) -> bool:
         if not is_safe_id(chat.id):
             return False
-        if file is None or (file.turns, file.touched_at) != (chat.turns, chat.touched_at):
+        # As many as before may be others, said at the same time: where the chat goes on tells.
+        if file is None or (file.turns, file.place) != (chat.turns, places.get(chat.id)):
             return True
-        if not closely:
-            return False
-        # As many as before may be others: a position further on tells.
-        there = self._store.load_turns(chat.id, start=file.next, limit=1).next
-        return (self._size(chat.id), there) != (file.size, file.next)
+        return closely and self._size(chat.id) != file.size
 
-    def _write_chat(self, chat: Chat, files: dict[str, _File]) -> _File:
+    def _write_chats(
+        self, chats: Sequence[Chat], places: Mapping[str, int], files: dict[str, _File], notes: _Notes
+    ) -> tuple[list[str], dict[str, str]]:
+        """Write the files of chats, and what they hold into `files`; return their ids, and why not by the ids of others."""
+        fresh = [chat.id for chat in chats if chat.id not in files]
+        if fresh or not os.path.lexists(self._path(NOTES)):
+            # Said before they are made: whatever happens, they are known to be ours.
+            files |= {id: _File() for id in fresh if not os.path.lexists(self._path(id + ENDING))}
+            self._write(NOTES, _encoded(replace(notes, files=files)))
+        written: list[str] = []
+        failures: dict[str, str] = {}
+        for chat in chats:
+            try:
+                files[chat.id] = self._write_chat(chat, places.get(chat.id, 0), files)
+                written.append(chat.id)
+            except errors.ChatNotFound:
+                # Forgotten meanwhile, as is heard the next time.
+                continue
+            except _FAILURES as error:
+                failures[chat.id] = _sentence(error)
+        return written, failures
+
+    def _write_chat(self, chat: Chat, place: int, files: dict[str, _File]) -> _File:
         path, file = self._path(chat.id + ENDING), files.get(chat.id)
         if file is None:
             raise errors.Refused(f"{path} is somebody else's, and was left alone.")
@@ -189,14 +264,15 @@ class Mirror:
                 if added:
                     _append(path, added)
                 turns = file.turns + len(further.turns)
-                return _File(file.size + len(added), further.next, turns, chat.touched_at)
+                return _File(file.size + len(added), further.next, turns, chat.touched_at, place)
         # Something was taken back or replaced, or nobody knows what the file holds.
         whole = self._store.load_turns(chat.id)
         content = b"".join(map(line_of, whole.turns))
         write_atomically(path, content)
-        return _File(len(content), whole.next, len(whole.turns), chat.touched_at)
+        return _File(len(content), whole.next, len(whole.turns), chat.touched_at, place)
 
-    def _write_index(self, opened: Sequence[Chat]) -> None:
+    def _write_index(self, opened: Sequence[Chat], ours: Collection[str], *, even_broken: bool) -> list[str]:
+        """Bring the index up to date; return a sentence where that was not done."""
         index: dict[str, dict[str, Any]] = {}
         # The one that was used last is written last, and wins where several have one key there.
         for chat in sorted(opened, key=lambda chat: (chat.touched_at, chat.id)):
@@ -205,55 +281,51 @@ class Mirror:
                 index.pop(key, None)
                 index[key] = entry_of(chat, key)
         content = json.dumps(index, indent=2).encode()
-        with suppress(FileNotFoundError), open(self._path(INDEX), "rb") as file:
-            if file.read() == content:
-                return
-        self._write(INDEX, content)
+        try:
+            there = self._index()
+            if there == content:
+                return []
+            sessions = frozenset() if there is None else sessions_in(there)
+            if sessions is None and not even_broken:
+                # Ours is replaced as a whole: another program may be in the midst of writing this.
+                return [f"{self._path(INDEX)} cannot be read. `perdure chats mirror` makes it anew."]
+            # What it names was one of ours when we wrote it.
+            if not all(id in ours or self._is_known(id) for id in sessions or ()):
+                return [
+                    f"{self._path(INDEX)} names sessions that are not ours, and was left alone: another program writes there. "
+                    "The mirror needs a directory of its own; `perdure chats import` takes over what is there."
+                ]
+            self._write(INDEX, content)
+        except OSError as error:
+            return [f"{self._path(INDEX)}: {_sentence(error)}"]
+        return []
+
+    def _index(self) -> bytes | None:
+        try:
+            with open_regular(self._path(INDEX)) as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
 
     def _write(self, name: str, content: bytes) -> None:
         write_atomically(self._path(name), content)
 
     def _size(self, id: str) -> int:
         try:
-            return os.lstat(self._path(id + ENDING)).st_size
+            found = os.lstat(self._path(id + ENDING))
         except OSError:
             return -1
+        return found.st_size if stat.S_ISREG(found.st_mode) else -1
 
     def _path(self, name: str) -> str:
         return os.path.join(self.directory, name)
 
 
-def entry_of(chat: Chat, key: str) -> dict[str, Any]:
-    """Return a chat as an entry of `sessions.json`. Times are without an offset, as this machine's clock shows them."""
-    return {
-        "session_key": key,
-        "session_id": chat.id,
-        "created_at": _local(chat.opened_at),
-        "updated_at": _local(chat.touched_at),
-        "display_name": chat.source.chat_name,
-        "platform": chat.source.platform,
-        "chat_type": chat.source.chat_type,
-        "input_tokens": chat.tokens.input,
-        "output_tokens": chat.tokens.output,
-        "total_tokens": chat.tokens.total,
-        "suspended": chat.suspended,
-        "resume_pending": chat.resume_pending_at is not None,
-        "origin": source_dict(chat.source),
-    }
-
-
-def line_of(turn: Turn) -> bytes:
-    """Return a turn as a line of a session's file."""
-    message: dict[str, Any] = {**turn.extra, "role": turn.role, "content": turn.content, "timestamp": _local(turn.at)}
-    more = {"tool_name": turn.tool_name, "tool_call_id": turn.tool_call_id, "tool_calls": list(turn.tool_calls)}
-    message |= {name: value for name, value in more.items() if value}
-    if turn.attachments:
-        message["attachments"] = [dict(each) for each in turn.attachments]
-    text = json.dumps(message, ensure_ascii=False)
-    try:
-        return text.encode() + b"\n"
-    except UnicodeEncodeError:
-        return json.dumps(message).encode() + b"\n"
+def _is_to_be_noted(before: _Notes, after: _Notes, news: ChatNews) -> bool:
+    """Whether to write the notes: not for its sake alone that it was heard that nothing has happened here, or little."""
+    if after != replace(before, heard=after.heard) or before.heard is None or news.forgotten or news.renewed:
+        return True
+    return not 0 <= news.last - before.heard < _HEARD_AGAIN
 
 
 def _append(path: str, content: bytes) -> None:
@@ -264,13 +336,11 @@ def _append(path: str, content: bytes) -> None:
         os.fsync(handle)
 
 
-def _local(at: datetime) -> str:
-    return at.astimezone().replace(tzinfo=None).isoformat()
-
-
 def _encoded(notes: _Notes) -> bytes:
     return msgspec.json.encode(notes, order="deterministic")
 
 
-def _sentence(error: errors.PerdureError | OSError) -> str:
-    return (error if isinstance(error, errors.PerdureError) else errors.failure_of(error)).message
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError):
+        error = errors.failure_of(error)
+    return error.message if isinstance(error, errors.PerdureError) else "What was said there is nested too deeply."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import stat
@@ -29,6 +28,7 @@ from perdure.model.chat_import import Arrival
 from perdure.model.config import ChatKeysConfig, ChatsConfig, Config
 from perdure.store.store import Store
 from tests.contract.store.chats import Clock, a_source, a_turn
+from tests.contract.store.mirrors import index, inode, lines, said
 
 GROUP = Source(platform="slack", chat_id="C0", chat_type="group", user_id="U1", user_name="Ann")
 
@@ -49,22 +49,6 @@ def chats(store: Store, clock: Clock) -> Chats:
 def mirror(store: Store, tmp_path: Path) -> Mirror:
     """Its mirror, which nobody has written yet."""
     return Mirror(store.chats, str(tmp_path / "sessions"), ChatKeysConfig())
-
-
-def index(mirror: Mirror) -> Any:
-    return json.loads(Path(mirror.directory, "sessions.json").read_text())
-
-
-def lines(mirror: Mirror, id: str) -> list[Any]:
-    return [json.loads(line) for line in Path(mirror.directory, f"{id}.jsonl").read_text().splitlines()]
-
-
-def said(mirror: Mirror, id: str) -> list[object]:
-    return [line["content"] for line in lines(mirror, id)]
-
-
-def inode(mirror: Mirror, id: str) -> int:
-    return os.stat(os.path.join(mirror.directory, f"{id}.jsonl")).st_ino
 
 
 def test_tools_of_earlier_programs_find_what_they_expect(chats: Chats, mirror: Mirror) -> None:
