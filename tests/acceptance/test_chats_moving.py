@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import stat
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from perdure.cli.up import open_world
 from tests.acceptance.gateway import ANN, Gateway
 from tests.acceptance.kit import configure, only_json, sentence
 from tests.builders import NOON
@@ -246,3 +250,56 @@ def test_older_programs_find_their_files(perdure: Perdure, gateway: Gateway, pri
     ran = perdure("chats", "resume", id)
     assert ran.code == 0
     assert "The mirror is not up to date" in sentence(ran)
+
+
+def mirrored_and_forgotten(perdure: Perdure, gateway: Gateway, private_home: PrivateHome) -> Path:
+    """The mirrored file of a chat that was forgotten by somebody who was killed before the mirror was seen to."""
+    mirror = Path(private_home.home, "sessions")
+    configure(private_home, f'[chats]\nlegacy_dir = "{mirror}"\n')
+    gateway.clock.later(days=-200)
+    old = gateway.open(ANN, "a secret")
+    gateway.open(ANN, force_new=True)
+    perdure.ok("chats", "mirror")
+    gateway(lambda chats: chats.store.forget_chat(old, at=datetime.now(UTC)))
+    file = mirror / f"{old}.jsonl"
+    assert file.exists()
+    return file
+
+
+def test_what_a_killed_prune_left_in_the_mirror_goes_with_the_next(
+    perdure: Perdure, gateway: Gateway, private_home: PrivateHome
+) -> None:
+    file = mirrored_and_forgotten(perdure, gateway, private_home)
+    perdure.ok("chats", "prune", "--dry-run")
+    assert file.exists()
+    assert only_json(perdure.ok("chats", "prune", "--json"))["forgotten"] == []
+    assert not file.exists()
+
+
+def test_what_a_killed_prune_left_in_the_mirror_goes_when_the_daemon_sees_to_chats(
+    perdure: Perdure, gateway: Gateway, private_home: PrivateHome
+) -> None:
+    file = mirrored_and_forgotten(perdure, gateway, private_home)
+    assert not open_world(False).tidy_chats()
+    assert not file.exists()
+
+
+def test_a_file_that_may_be_all_that_is_left_is_named_and_kept(
+    perdure: Perdure, gateway: Gateway, private_home: PrivateHome
+) -> None:
+    mirror = Path(private_home.home, "sessions")
+    configure(private_home, f'[chats]\nlegacy_dir = "{mirror}"\n')
+    lost, _ = gateway.open(ANN, "hello"), gateway.open(ANN, force_new=True)
+    perdure.ok("chats", "mirror")
+    with closing(sqlite3.connect(os.path.join(private_home.state, "perdure.db"))) as database:
+        database.execute("DELETE FROM chats WHERE id = ?", (lost,))
+        database.commit()
+    ran = perdure.ok("chats", "mirror")
+    assert lost in sentence(ran)
+    assert only_json(perdure.ok("chats", "mirror", "--json"))["orphaned"] == [lost]
+    assert (mirror / f"{lost}.jsonl").exists()
+    # A store in which nothing is: as where its disk is not there.
+    empty = {"PERDURE_STATE_DIR": os.path.join(private_home.root, "other")}
+    before = sorted(os.listdir(mirror)), (mirror / "sessions.json").read_text()
+    assert perdure("chats", "mirror", env=empty).code == 6
+    assert (sorted(os.listdir(mirror)), (mirror / "sessions.json").read_text()) == before

@@ -24,10 +24,21 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         raise UsageError("Nothing says where to: set legacy_dir under [chats], or give --to DIR.")
     done = _mirror(setup, directory).catch_up(everything=True)
     if args.json:
-        print_json({"directory": directory, "written": done.written, "removed": done.removed, "failed": done.failures})
+        print_json(
+            {
+                "directory": directory,
+                "written": done.written,
+                "removed": done.removed,
+                "orphaned": done.orphaned,
+                "failed": done.failures,
+            }
+        )
     else:
         removed = f", removed {len(done.removed)}" if done.removed else ""
         print(f"wrote {counted(len(done.written), 'chat')}{removed} in {directory}")
+        for id in done.orphaned:
+            what = f"{id} is not there, and nobody is known to have deleted it: its file may be all that is left, and stays."
+            print(f"perdure: {printable(what)}", file=sys.stderr)
         _say_failures(done)
     return 4 if done.failures else 0
 

@@ -182,7 +182,7 @@ def open_world(all_users: bool) -> World:
 
 
 def _tidy_chats(setup: Setup) -> bool:
-    # Only where chats do not stay for good.
+    # Only where chats do not stay for good, or have a mirror.
     from perdure.chats.retention import tidy
     from perdure.cli.chats_mirror import follow_in_mirror
     from perdure.cli.chats_setup import chats_of
@@ -190,7 +190,8 @@ def _tidy_chats(setup: Setup) -> bool:
     done = tidy(chats_of(setup))
     if done.gone:
         log.info("let go of %d chats that were kept long enough", len(done.gone))
-        follow_in_mirror(setup, everything=True)
+    # Also where nothing went: whoever forgot something may have been killed before its file was gone.
+    follow_in_mirror(setup)
     return done.is_more
 
 

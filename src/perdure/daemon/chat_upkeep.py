@@ -1,4 +1,7 @@
-"""Chats, while the daemon watches: those that were kept long enough go, whether or not a gateway is there to see to it."""
+"""Chats, while the daemon watches: those that were kept long enough go, whether or not a gateway is there to see to it.
+
+So do, from their mirror, those that somebody let go of who was killed before its files were gone.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class ChatUpkeep:
-    """The chats of the store. Nothing is done as long as nothing says how long they are kept."""
+    """The chats of the store. Nothing is done as long as nothing says how long they are kept, and they have no mirror."""
 
     def __init__(self, keeping: Keeping) -> None:
         self._keeping = keeping
@@ -24,7 +27,8 @@ class ChatUpkeep:
 
     def next(self) -> float:
         """When there is something to do even if nothing happens."""
-        if not self._keeping.world.config.chats.keep_days:
+        chats = self._keeping.world.config.chats
+        if not chats.keep_days and not chats.legacy_dir:
             return float("inf")
         return 0.0 if self._at is None else self._at
 

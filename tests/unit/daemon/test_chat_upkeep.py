@@ -14,8 +14,9 @@ from perdure.errors import StoreUnusable
 from perdure.model.config import ChatsConfig, Config
 
 
-def upkeep(tidy: Callable[[], bool], *, keep_days: int = 30) -> ChatUpkeep:
-    world: Any = SimpleNamespace(config=Config(chats=ChatsConfig(keep_days=keep_days)), tidy_chats=tidy)
+def upkeep(tidy: Callable[[], bool], *, keep_days: int = 30, legacy_dir: str = "") -> ChatUpkeep:
+    config = Config(chats=ChatsConfig(keep_days=keep_days, legacy_dir=legacy_dir))
+    world: Any = SimpleNamespace(config=config, tidy_chats=tidy)
     return ChatUpkeep(cast(Keeping, SimpleNamespace(world=world)))
 
 
@@ -52,6 +53,19 @@ def test_it_is_looked_after_the_beginning_then_now_and_then_and_soon_when_there_
         chats.look(now)
     first = 100.0 + FIRST
     assert at_work == [first, first + SOON, first + SOON + EVERY]
+
+
+def test_a_mirror_is_seen_to_where_chats_are_kept_for_good_too() -> None:
+    asked: list[str] = []
+
+    def tidy() -> bool:
+        asked.append("tidy")
+        return False
+
+    chats = upkeep(tidy, keep_days=0, legacy_dir="/home/dev/sessions")
+    chats.look(0.0)
+    chats.look(FIRST)
+    assert (asked, chats.next()) == (["tidy"], FIRST + EVERY)
 
 
 def test_a_store_that_fails_ends_nothing_and_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
