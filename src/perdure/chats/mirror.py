@@ -139,7 +139,10 @@ class Mirror:
         ours = notes.files.keys() | files.keys() | ended
         sentences += self._write_index(opened, ours, even_broken=everything)
         after = _Notes(files=files, open=again, doomed=doomed, heard=news.last)
-        if _is_to_be_noted(notes, after, news):
+        if not os.path.lexists(self._path(NOTES)):
+            # Somebody has removed it meanwhile, and nobody knows what else.
+            self._write(NOTES, _encoded(_Notes(files=dict.fromkeys(files, _File()))))
+        elif _is_to_be_noted(notes, after, news):
             self._write(NOTES, _encoded(after))
         orphaned = [id for id in files if id not in doomed and not self._is_known(id)] if everything else []
         return Mirrored(
@@ -223,7 +226,7 @@ class Mirror:
         return True
 
     def _is_stale(self, file: _File | None, chat: Chat, places: Mapping[str, int], *, closely: bool) -> bool:
-        if not is_safe_id(chat.id):
+        if not _has_file(chat):
             return False
         # As many as before may be others, said at the same time: where the chat goes on tells.
         if file is None or (file.turns, file.place) != (chat.turns, places.get(chat.id)):
@@ -234,10 +237,13 @@ class Mirror:
         self, chats: Sequence[Chat], places: Mapping[str, int], files: dict[str, _File], notes: _Notes
     ) -> tuple[list[str], dict[str, str]]:
         """Write the files of chats, and what they hold into `files`; return their ids, and why not by the ids of others."""
-        fresh = [chat.id for chat in chats if chat.id not in files]
-        if fresh or not os.path.lexists(self._path(NOTES)):
+        is_noted = os.path.lexists(self._path(NOTES))
+        if not is_noted and notes != _Notes():
+            raise errors.StoreUnusable(f"Somebody removes what is in {self.directory}: it is made anew later.")
+        fresh = self._free(files, [chat.id for chat in chats if chat.id not in files])
+        if fresh or not is_noted:
             # Said before they are made: whatever happens, they are known to be ours.
-            files |= {id: _File() for id in fresh if not os.path.lexists(self._path(id + ENDING))}
+            files |= dict.fromkeys(fresh, _File())
             self._write(NOTES, _encoded(replace(notes, files=files)))
         written: list[str] = []
         failures: dict[str, str] = {}
@@ -252,10 +258,21 @@ class Mirror:
                 failures[chat.id] = _sentence(error)
         return written, failures
 
+    def _free(self, files: Mapping[str, _File], ids: Sequence[str]) -> list[str]:
+        """Return those of some chats whose files nobody has, and that get one now."""
+        # A file system may take `A` for `a`. Of two such only one is begun at a time: then it is seen whether it does.
+        begun = {id.casefold() for id, file in files.items() if file.size < 0}
+        free = []
+        for id in ids:
+            if id.casefold() not in begun and not os.path.lexists(self._path(id + ENDING)):
+                begun.add(id.casefold())
+                free.append(id)
+        return free
+
     def _write_chat(self, chat: Chat, place: int, files: dict[str, _File]) -> _File:
         path, file = self._path(chat.id + ENDING), files.get(chat.id)
         if file is None:
-            raise errors.Refused(f"{path} is somebody else's, and was left alone.")
+            raise errors.Refused(f"{path} is somebody else's, or another chat's, and was left alone.")
         if file.size >= 0 and self._size(chat.id) == file.size:
             further = self._store.load_turns(chat.id, start=file.next)
             is_behind = file.turns + len(further.turns) == self._store.get_chat(chat.id).turns
@@ -275,7 +292,7 @@ class Mirror:
         """Bring the index up to date; return a sentence where that was not done."""
         index: dict[str, dict[str, Any]] = {}
         # The one that was used last is written last, and wins where several have one key there.
-        for chat in sorted(opened, key=lambda chat: (chat.touched_at, chat.id)):
+        for chat in sorted(filter(_has_file, opened), key=lambda chat: (chat.touched_at, chat.id)):
             with suppress(errors.UsageError):
                 key = legacy_key_of(chat.source, self._keys, self._aliases)
                 index.pop(key, None)
@@ -319,6 +336,11 @@ class Mirror:
 
     def _path(self, name: str) -> str:
         return os.path.join(self.directory, name)
+
+
+def _has_file(chat: Chat) -> bool:
+    """Whether a chat gets a file: not one whose id would lead elsewhere, nor is anybody told to look for it there."""
+    return is_safe_id(chat.id)
 
 
 def _is_to_be_noted(before: _Notes, after: _Notes, news: ChatNews) -> bool:

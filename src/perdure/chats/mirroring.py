@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 from functools import wraps
 from types import TracebackType
 from typing import Any, cast
@@ -40,6 +41,8 @@ class Mirroring:
         self.store = cast("ChatStore", _Noting(store, self._note, self._note_forgotten))
         self._mirror = mirror
         self._closing = threading.Event()
+        #: What was logged of the last round that failed.
+        self._logged: frozenset[str] = frozenset()
         self.begin_anew()
         forking.begins_anew(self)
 
@@ -100,15 +103,21 @@ class Mirroring:
         try:
             done = self._mirror.catch_up(forgotten=forgotten)
         except errors.PerdureError as error:
-            log.warning("the mirror of chats could not be written: %s", error.message)
+            self._log("could not be written", [error.message])
             return False
         except Exception:
             log.exception("the mirror of chats could not be written")
             return False
         self._forgotten.difference_update(forgotten)
-        for sentence in done.failures:
-            log.warning("the mirror of chats is not up to date: %s", sentence)
+        self._log("is not up to date", done.failures)
         return not done.failures
+
+    def _log(self, what: str, sentences: Sequence[str]) -> None:
+        """Log what was not logged of the round before: what goes wrong may do so every second."""
+        for sentence in sentences:
+            if sentence not in self._logged:
+                log.warning("the mirror of chats %s: %s", what, sentence)
+        self._logged = frozenset(sentences)
 
 
 class _Noting:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +20,7 @@ from typing import Any, cast
 import pytest
 
 from perdure import errors
-from perdure.chats.mirror import NOTES, Mirror
+from perdure.chats.mirror import NOTES, Mirror, Mirrored
 from perdure.chats.mirroring import Mirroring
 from perdure.chats.service import Chats
 from perdure.model.chat import CloseReason
@@ -380,3 +384,98 @@ def test_notes_that_lead_out_of_the_directory_are_not_followed(chats: Chats, mir
     notes.write_text(json.dumps(found))
     mirror.catch_up(everything=True)
     assert outside.read_text() == "mine"
+
+
+class Folding(Mirror):
+    """A mirror on a file system that does not tell `A` from `a`."""
+
+    def _path(self, name: str) -> str:
+        return super()._path(name.lower())
+
+
+def test_two_ids_that_are_one_to_the_file_system_are_not_mixed_up(store: Store, tmp_path: Path) -> None:
+    mirror = Folding(store.chats, str(tmp_path / "sessions"), ChatKeysConfig())
+    for id in ("Abc", "abc"):
+        store.chats.begin_chat(a_chat(id))
+        store.chats.append_turns(id, [a_turn(id)], NOON)
+    done = mirror.catch_up()
+    (first,) = done.written
+    assert len(done.failures) == 1
+    for _ in range(3):
+        store.chats.append_turns("Abc", [a_turn("Abc")], NOON)
+        store.chats.append_turns("abc", [a_turn("abc")], NOON)
+        assert len(mirror.catch_up().failures) == 1
+        assert set(said(mirror, "abc")) == {first}
+
+
+def test_two_ids_that_are_nearly_one_have_a_file_each_where_that_can_be(store: Store, mirror: Mirror) -> None:
+    for id in ("Abc", "abc"):
+        store.chats.begin_chat(a_chat(id))
+        store.chats.append_turns(id, [a_turn(id)], NOON)
+    mirror.catch_up()
+    assert mirror.catch_up().failures == ()
+    assert (said(mirror, "Abc"), said(mirror, "abc")) == (["Abc"], ["abc"])
+
+
+def test_an_id_that_leads_elsewhere_is_told_nobody(store: Store, mirror: Mirror, tmp_path: Path) -> None:
+    for id in ("../outside", "c1"):
+        store.chats.begin_chat(a_chat(id, source=a_source(id)))
+        store.chats.append_turns(id, [a_turn(id)], NOON)
+    assert mirror.catch_up() == Mirrored(written=("c1",))
+    assert [entry["session_id"] for entry in index(mirror).values()] == ["c1"]
+    assert sorted(os.listdir(tmp_path)) == ["sessions"]
+
+
+def test_a_directory_that_was_removed_is_made_anew(chats: Chats, mirror: Mirror) -> None:
+    old, new = closed_and_open(chats, mirror)
+    shutil.rmtree(mirror.directory)
+    assert set(mirror.catch_up().written) == {old, new}
+    assert (said(mirror, old), said(mirror, new)) == (["a secret"], ["b"])
+
+
+@pytest.mark.parametrize("moment", ["next_positions", "load_turns"])
+def test_a_directory_that_is_emptied_meanwhile_is_made_anew_the_next_time(
+    chats: Chats, mirror: Mirror, store: Store, moment: str
+) -> None:
+    old, new = closed_and_open(chats, mirror)
+    chats.append(new, a_turn("c"))
+
+    class Meanwhile(Counting):
+        def __getattr__(self, name: str) -> Any:
+            if name == moment:
+                for each in os.listdir(mirror.directory):
+                    os.unlink(os.path.join(mirror.directory, each))
+            return super().__getattr__(name)
+
+    with suppress(errors.StoreUnusable):
+        Mirror(cast("ChatStore", Meanwhile(store.chats)), mirror.directory, ChatKeysConfig()).catch_up()
+    mirror.catch_up()
+    assert (said(mirror, old), said(mirror, new)) == (["a secret"], ["b", "c"])
+    assert [entry["session_id"] for entry in index(mirror).values()] == [new]
+
+
+def test_what_goes_wrong_again_and_again_is_logged_once(
+    threaded: Store, tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perdure.chats.mirroring.EVERY", 0.0)
+    rounds = threading.Semaphore(0)
+    mirror = Mirror(threaded.chats, str(tmp_path / "sessions"), ChatKeysConfig())
+    catch_up = mirror.catch_up
+
+    def counted(**settings: Any) -> Mirrored:
+        try:
+            return catch_up(**settings)
+        finally:
+            rounds.release()
+
+    monkeypatch.setattr(mirror, "catch_up", counted)
+    chats = Chats(threaded.chats, Config(), clock)
+    chat = chats.open(a_source())
+    os.mkdir(mirror.directory)
+    file_of(mirror, chat.id).write_text("theirs")
+    with caplog.at_level(logging.WARNING), Mirroring(threaded.chats, mirror) as mirroring:
+        following = Chats(mirroring.store, Config(), clock)
+        for _ in range(3):
+            following.append(chat.id, a_turn("a"))
+            assert rounds.acquire(timeout=30)
+    assert caplog.text.count("somebody else's") == 1
