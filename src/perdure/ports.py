@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from perdure.model.chat import Chat, ChatNews, CloseReason, Found, Transcript, Turn
+from perdure.model.chat import Chat, CloseReason, Found, Transcript, Turn
 from perdure.model.chat_import import Arrived
 from perdure.model.event import Event, EventKind, StoredEvent
 from perdure.model.identity import AgentDetails, Identity
@@ -531,18 +531,6 @@ class ChatStore(Protocol):
         Of very many that match, the best of the latest are meant: of the chats that were begun last.
         The query is words, "phrases", beginnings*, alternatives with OR, and -words that are not to be there; anything
         else in it is taken for words. Raises `UsageError` when there is no word in it.
-        """
-
-    def chat_news(self, after: int | None) -> ChatNews:
-        """Return what has happened to chats behind a number of `ChatNews`; for None, all that is known, of which not all is.
-
-        What was said just now is in it, whether or not an event tells of it yet.
-        """
-
-    def next_positions(self, ids: Collection[str]) -> dict[str, int]:
-        """Return the positions of the next turns of those chats that are there, damaged or not.
-
-        Whatever is said in a chat or taken back from it moves that on: as long as it stays, so does the transcript.
         """
 
     def index_turns(self, limit: int = 200) -> bool:

@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure import errors
+from perdure.chats.followed import FollowedStore
 from perdure.chats.key import is_safe_id, legacy_key_of
 from perdure.chats.legacy import entry_of, line_of, sessions_in
 from perdure.chats.whatsapp import NO_ALIASES, Aliases
@@ -27,7 +28,6 @@ from perdure.host.regular import open_regular
 from perdure.model.chat import Chat, ChatNews
 from perdure.model.config import ChatKeysConfig
 from perdure.model.decoding import decoder_of
-from perdure.ports import ChatStore
 from perdure.store.files import TEMPORARY, locked, private_directory, write_atomically
 
 INDEX, ENDING = "sessions.json", ".jsonl"
@@ -78,7 +78,7 @@ class Mirrored(Struct, frozen=True, kw_only=True):
     failures: tuple[str, ...] = ()
 
 
-def mirror_in(directory: str, store: ChatStore, keys: ChatKeysConfig, *, state_dir: str) -> Mirror:
+def mirror_in(directory: str, store: FollowedStore, keys: ChatKeysConfig, *, state_dir: str) -> Mirror:
     """Return the mirror of a store. Raises `UsageError` for the directory everything else is kept in."""
     if os.path.realpath(directory) == os.path.realpath(state_dir):
         raise errors.UsageError(
@@ -91,7 +91,7 @@ class Mirror:
     """A directory that follows a store."""
 
     def __init__(
-        self, store: ChatStore, directory: str, keys: ChatKeysConfig, *, aliases: Aliases = NO_ALIASES
+        self, store: FollowedStore, directory: str, keys: ChatKeysConfig, *, aliases: Aliases = NO_ALIASES
     ) -> None:
         self.directory = directory
         self._store = store

@@ -19,9 +19,10 @@ _COMING_AND_GOING = (EventKind.CHAT_OPENED, EventKind.CHAT_FORGOTTEN)
 
 
 class FollowedChats(ChatBook):
-    """The `ChatStore` of one database. Events tell what has happened: they are written with it or not at all."""
+    """The `FollowedStore` of one database. Events tell what has happened: they are written with it or not at all."""
 
     def chat_news(self, after: int | None) -> ChatNews:
+        """Return what has happened to chats behind a number; for None all that is known, of which not all is."""
         # Before the events: what is told of in between is among those then.
         changed = {row[1] for row in self.driver.fetch_as_is(self.sql["chats_to_tell_of"])}
         last = max(filter(is_number, self.driver.fetch(self.sql[f"given_{EVENTS}"])[0]), default=0)
@@ -48,6 +49,7 @@ class FollowedChats(ChatBook):
         )
 
     def next_positions(self, ids: Collection[str]) -> dict[str, int]:
+        """Return the positions of the next turns of those chats that are there."""
         found: dict[str, int] = {}
         wanted = sorted(ids)
         for first in range(0, len(wanted), _PAGE):

@@ -20,12 +20,12 @@ from typing import Any, cast
 import pytest
 
 from perdure import errors
+from perdure.chats.followed import FollowedStore
 from perdure.chats.mirror import NOTES, Mirror, Mirrored
 from perdure.chats.mirroring import Mirroring
 from perdure.chats.service import Chats
 from perdure.model.chat import CloseReason
 from perdure.model.config import ChatKeysConfig, Config
-from perdure.ports import ChatStore
 from perdure.store import open_store
 from perdure.store.store import Store
 from tests.builders import NOON
@@ -71,7 +71,7 @@ def closed_and_open(chats: Chats, mirror: Mirror) -> tuple[str, str]:
 class Counting:
     """A store that counts how often what was said is read."""
 
-    def __init__(self, store: ChatStore) -> None:
+    def __init__(self, store: FollowedStore) -> None:
         self._store = store
         self.reads = 0
 
@@ -152,7 +152,7 @@ def test_one_that_comes_back_just_as_it_is_heard_that_it_went(chats: Chats, mirr
                 store.chats.import_chat(before, [a_turn("no secret", position=1)])
             return super().__getattr__(name)
 
-    Mirror(cast("ChatStore", Meanwhile(store.chats)), mirror.directory, ChatKeysConfig()).catch_up()
+    Mirror(cast("FollowedStore", Meanwhile(store.chats)), mirror.directory, ChatKeysConfig()).catch_up()
     mirror.catch_up()
     assert said(mirror, old) == ["no secret"]
 
@@ -235,7 +235,7 @@ def test_nothing_that_was_said_is_read_while_nothing_is_said(
     other = chats.open(a_source("bob"))
     chats.append(other.id, a_turn("a"))
     counting = Counting(store.chats)
-    following = Mirror(cast("ChatStore", counting), mirror.directory, ChatKeysConfig())
+    following = Mirror(cast("FollowedStore", counting), mirror.directory, ChatKeysConfig())
     following.catch_up()
     counting.reads = 0
     for _ in range(3):
@@ -367,7 +367,7 @@ def test_one_that_goes_while_it_is_written_is_no_failure(chats: Chats, mirror: M
                 store.chats.forget_chat(old)
             return super().__getattr__(name)
 
-    following = Mirror(cast("ChatStore", Meanwhile(store.chats)), mirror.directory, ChatKeysConfig())
+    following = Mirror(cast("FollowedStore", Meanwhile(store.chats)), mirror.directory, ChatKeysConfig())
     assert following.catch_up().failures == ()
     assert said(mirror, new) == ["b", "c"]
     assert following.catch_up().removed == (old,)
@@ -448,7 +448,7 @@ def test_a_directory_that_is_emptied_meanwhile_is_made_anew_the_next_time(
             return super().__getattr__(name)
 
     with suppress(errors.StoreUnusable):
-        Mirror(cast("ChatStore", Meanwhile(store.chats)), mirror.directory, ChatKeysConfig()).catch_up()
+        Mirror(cast("FollowedStore", Meanwhile(store.chats)), mirror.directory, ChatKeysConfig()).catch_up()
     mirror.catch_up()
     assert (said(mirror, old), said(mirror, new)) == (["a secret"], ["b", "c"])
     assert [entry["session_id"] for entry in index(mirror).values()] == [new]
