@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 import stat
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +15,12 @@ from typing import Any
 
 import pytest
 
+from perdure.chats.pruning import Pruned, prune
+from perdure.cli import chats_prune
+from perdure.cli.main import main
 from perdure.cli.up import open_world
+from perdure.model.chat import Chat
+from perdure.ports import ChatStore
 from tests.acceptance.gateway import ANN, Gateway
 from tests.acceptance.kit import configure, only_json, sentence
 from tests.builders import NOON
@@ -274,6 +280,27 @@ def test_what_a_killed_prune_left_in_the_mirror_goes_with_the_next(
     assert file.exists()
     assert only_json(perdure.ok("chats", "prune", "--json"))["forgotten"] == []
     assert not file.exists()
+
+
+def test_what_a_prune_that_was_interrupted_let_go_of_is_not_left_in_the_mirror(
+    perdure: Perdure, gateway: Gateway, private_home: PrivateHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror = Path(private_home.home, "sessions")
+    configure(private_home, f'[chats]\nlegacy_dir = "{mirror}"\n')
+    gateway.clock.later(days=-200)
+    first, second = gateway.open(ANN, "a secret"), gateway.open(ANN, "another", force_new=True)
+    gateway.open(ANN, force_new=True)
+    perdure.ok("chats", "mirror")
+
+    def interrupted(store: ChatStore, doomed: Sequence[Chat], before: datetime, now: datetime) -> Pruned:
+        prune(store, doomed[:1], before, now)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(chats_prune, "prune", interrupted)
+    assert main(["chats", "prune"]) == 130
+    kept = {row["id"] for row in only_json(perdure.ok("chats", "ls", "--all", "--json"))["chats"]} & {first, second}
+    assert len(kept) == 1
+    assert {id for id in (first, second) if (mirror / f"{id}.jsonl").exists()} == kept
 
 
 def test_what_a_killed_prune_left_in_the_mirror_goes_when_the_daemon_sees_to_chats(

@@ -44,15 +44,16 @@ def line_of(turn: Turn) -> bytes:
 
 
 def sessions_in(index: bytes) -> frozenset[str] | None:
-    """Return the ids of the sessions that a `sessions.json` names; None for one that cannot be read."""
+    """Return the ids of the sessions that a `sessions.json` names; None for one that cannot be read.
+
+    What is no entry of ours stands there as something that is nobody's id.
+    """
     try:
         found = json.loads(index)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
-        return None
-    ids = (entry.get("session_id") for entry in found.values() if isinstance(entry, dict))
-    return frozenset(id for id in ids if isinstance(id, str))
+    entries = found.values() if isinstance(found, dict) else [found]
+    return frozenset(str(entry.get("session_id")) if isinstance(entry, dict) else "" for entry in entries)
 
 
 def _local(at: datetime) -> str:

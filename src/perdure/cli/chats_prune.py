@@ -48,10 +48,13 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         owed=args.owed or not setup.config.chats.keep_owed,
         is_busy=busy_by(jobs_of(setup, only_look=args.dry_run).has_running),
     )
-    done = Pruned() if args.dry_run else prune(store, chosen.doomed, before, at)
+    done = Pruned()
     if not args.dry_run:
-        # Also where nothing went: one that was killed may have left files of what it let go of.
-        follow_in_mirror(setup)
+        try:
+            done = prune(store, chosen.doomed, before, at)
+        finally:
+            # Also where nothing went: one that was killed may have left files of what it let go of.
+            follow_in_mirror(setup)
     gone = chosen.doomed if args.dry_run else done.gone
     if args.json:
         kept = {"owed": chosen.owed, "busy": chosen.busy, "continued": chosen.continued, "changed": done.kept}

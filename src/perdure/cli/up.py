@@ -187,11 +187,13 @@ def _tidy_chats(setup: Setup) -> bool:
     from perdure.cli.chats_mirror import follow_in_mirror
     from perdure.cli.chats_setup import chats_of
 
-    done = tidy(chats_of(setup))
+    try:
+        done = tidy(chats_of(setup))
+    finally:
+        # Also where nothing went: whoever forgot something may have been killed before its file was gone.
+        follow_in_mirror(setup)
     if done.gone:
         log.info("let go of %d chats that were kept long enough", len(done.gone))
-    # Also where nothing went: whoever forgot something may have been killed before its file was gone.
-    follow_in_mirror(setup)
     return done.is_more
 
 

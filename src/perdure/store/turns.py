@@ -233,9 +233,7 @@ class Turns:
                 return
             low = rows[-1][0] + 1
 
-    def unaccounted(
-        self, number: int, start: int, end: int, *, hidden: bool = False, is_settled: bool = True
-    ) -> int:
+    def unaccounted(self, number: int, start: int, end: int, *, hidden: bool = False, is_settled: bool = True) -> int:
         """Return how many positions there are, from one up to another, where a turn was and is no more.
 
         Every position before the next turn's is a turn's, or was left out and says so. What was taken back and is lost

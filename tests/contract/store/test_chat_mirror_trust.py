@@ -313,14 +313,27 @@ def test_the_mirror_of_another_store_is_left_alone(chats: Chats, mirror: Mirror,
     assert (said(mirror, old), said(mirror, new)) == (["a secret"], ["b"])
 
 
-def test_an_index_that_another_program_goes_on_with_is_left_alone(chats: Chats, mirror: Mirror) -> None:
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"agent:main:slack:dm:9": {"session_id": "20260101_000000_theirs"}},
+        {"agent:main:slack:dm:9": {"session_id": 17}},
+        {"agent:main:slack:dm:9": {"session_id": "\ud800"}},
+        {"agent:main:slack:dm:9": {"session_id": "a\0b"}},
+        {"agent:main:slack:dm:9": "theirs"},
+    ],
+)
+def test_an_index_that_another_program_goes_on_with_is_left_alone(
+    chats: Chats, mirror: Mirror, more: dict[str, object]
+) -> None:
     _, new = closed_and_open(chats, mirror)
     path = Path(mirror.directory, "sessions.json")
-    theirs = json.dumps({**index(mirror), "agent:main:slack:dm:9": {"session_id": "20260101_000000_theirs"}})
+    theirs = json.dumps({**index(mirror), **more})
     path.write_text(theirs)
     chats.append(new, a_turn("c"))
-    done = mirror.catch_up()
-    assert (path.read_text(), len(done.failures), said(mirror, new)) == (theirs, 1, ["b", "c"])
+    for everything in (False, True):
+        done = mirror.catch_up(everything=everything)
+        assert (path.read_text(), len(done.failures), said(mirror, new)) == (theirs, 1, ["b", "c"])
     path.unlink()
     assert mirror.catch_up().failures == ()
     assert [entry["session_id"] for entry in index(mirror).values()] == [new]
