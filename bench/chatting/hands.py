@@ -24,7 +24,7 @@ class Hand:
         self.peer = peer
         self._process = subprocess.Popen(
             [python, "-m", "bench.chatting.worker", peer, directory],
-            env={**environ, "PYTHONPATH": ROOT, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**environ, "PYTHONPATH": _path(peer), "PYTHONDONTWRITEBYTECODE": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -67,6 +67,11 @@ class Hand:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+def _path(peer: str) -> str:
+    """Where a peer's Python looks first: ours is the program beside this one, wherever another may be installed."""
+    return ROOT if peer == HERMES else os.pathsep.join((os.path.join(ROOT, "src"), ROOT))
 
 
 class Peers:
