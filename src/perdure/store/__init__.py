@@ -67,6 +67,7 @@ def _pooled(url: str) -> Driver:
             first = driver.file
             # Whoever indexes empties its log.
             driver.be_patient()
+            driver.keep_little()
         return driver
 
     return Pooled(make)

@@ -56,6 +56,9 @@ FAILURES = (sqlite3.DatabaseError, MemoryError, UnicodeDecodeError)
 CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
 #: How many pages of log whoever commits lets gather before doing that, where somebody else does it most of the time.
 _PATIENT = 4000
+#: How many KiB of pages a connection keeps that is one of several. A search or an append needs fewer, and what else is
+#: read is in the system's memory; what a larger one takes and gives back again and again leaves the process with holes.
+_KEPT = 500
 
 
 class SQLite:
@@ -129,6 +132,10 @@ class SQLite:
     def be_patient(self) -> None:
         """Leave it to others to empty the log: whoever commits here does so only when it has become very long."""
         self.fetch(f"PRAGMA wal_autocheckpoint = {_PATIENT}")
+
+    def keep_little(self) -> None:
+        """Keep few pages in memory: there is one such connection for every thread at work."""
+        self.execute(f"PRAGMA cache_size = -{_KEPT}")
 
     @property
     def files(self) -> Sequence[str]:

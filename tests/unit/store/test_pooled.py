@@ -46,6 +46,24 @@ def test_every_thread_at_work_has_a_connection_of_its_own_and_no_more_are_made(p
         pool.fetch("SELECT 1")
 
 
+def test_no_connection_of_a_store_for_threads_keeps_much_of_the_database_in_memory(private_home: PrivateHome) -> None:
+    store, together = opened(private_home), threading.Barrier(3)
+    pool = store.driver
+    assert isinstance(pool, Pooled)
+
+    def kept(_: int) -> int:
+        with pool._borrowed():
+            together.wait(60)
+            ((size,),) = pool.fetch("PRAGMA cache_size")
+            return -int(size)
+
+    with ThreadPoolExecutor(3) as threads:
+        found = list(threads.map(kept, range(3)))
+    # In KiB, of each of them.
+    assert all(0 < each <= 512 for each in found)
+    store.close()
+
+
 def test_a_transaction_is_one_threads_and_comes_to_nothing_when_it_fails(private_home: PrivateHome) -> None:
     store = opened(private_home)
     store.chats.begin_chat(a_chat())
