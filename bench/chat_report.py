@@ -24,12 +24,11 @@ def lines(found: Chats) -> Iterator[str]:
     for what in found.whats():
         yield f"  {_row(found, what, width, judged.get(what, ''))}".rstrip()
     yield ""
-    for peer in (chats.PERDURE, chats.HERMES):
-        if (all_of_them := targets.searches(found, peer)) is not None:
-            told = (
-                f"median {_ms(all_of_them.median)}, p95 {_ms(all_of_them.p95)}, max {_ms(max(all_of_them.samples))} ms"
-            )
-            yield f"  {peer}, all searches: {told}"
+    for name, which in targets.EVERY_SEARCH.items():
+        for peer in (chats.PERDURE, chats.HERMES):
+            if (every := targets.searches(found, peer, which)) is not None:
+                told = f"median {_ms(every.median)}, p95 {_ms(every.p95)}, max {_ms(max(every.samples))} ms"
+                yield f"  {peer}, {name}: {told}"
     for peer, held in found.memory.items():
         yield f"  {peer}, memory held: {', '.join(f'{what} {kib / 1024:.1f} MiB' for what, kib in held.items())}"
     for verdict in targets.flat(found):

@@ -49,6 +49,8 @@ OF_HERMES = {
 CROWDED = 1.25
 #: The seconds within which 95 of 100 searches of each kind are done.
 FOUND = 0.05
+#: What is judged as a whole, and how the names of what belongs to it begin.
+EVERY_SEARCH = {"all searches": chats.SEARCH, "all cold searches": chats.COLD}
 #: What a process may hold in the end, or with many chats, of what it held at first, or with few.
 FLAT = 1.1
 
@@ -124,19 +126,20 @@ def pairs(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
 def of_hermes(found: Chats) -> dict[str, Verdict]:
     """Judge what took part of hermes-agent's time for the same; nothing where it is not there."""
     verdicts = {}
-    for what, limit in OF_HERMES.items():
+    cold = {what: 1.0 for what in found.whats() if what.startswith(chats.COLD)}
+    for what, limit in {**OF_HERMES, **cold}.items():
         ours, theirs = found.of(what, chats.PERDURE), found.of(what, chats.HERMES)
         if ours is not None and theirs is not None:
             verdicts[what] = _of_chats(found, f"{what}: of hermes' time", ours.median / theirs.median, limit)
     return verdicts
 
 
-def searches(found: Chats, peer: str) -> Timing | None:
-    """Return the times of all searches of a peer; None where it was not measured."""
+def searches(found: Chats, peer: str, which: str = chats.SEARCH) -> Timing | None:
+    """Return the times of all searches of a peer, or all cold ones; None where they were not measured."""
     samples = [
         sample
         for line in found.lines
-        if line.peer == peer and line.what.startswith(chats.SEARCH)
+        if line.peer == peer and line.what.startswith(which)
         for sample in line.timing.samples
     ]
     return Timing(samples=tuple(samples)) if samples else None
@@ -164,9 +167,10 @@ def flat(found: Chats) -> Iterator[Verdict]:
     held = found.memory[chats.PERDURE]
     for what, before in ((chats.LATER, chats.FIRST), (chats.opening(chats.CROWDS[-1]), chats.opening(chats.CROWDS[0]))):
         yield _of_chats(found, f"memory, {what}: of {before}", held[what] / held[before], FLAT)
-    ours, theirs = (searches(found, peer) for peer in (chats.PERDURE, chats.HERMES))
-    if ours is not None and theirs is not None:
-        yield _of_chats(found, "all searches, 95 of 100: of hermes' time", ours.p95 / theirs.p95, 1.0)
+    for name, which in EVERY_SEARCH.items():
+        ours, theirs = (searches(found, peer, which) for peer in (chats.PERDURE, chats.HERMES))
+        if ours is not None and theirs is not None:
+            yield _of_chats(found, f"{name}, 95 of 100: of hermes' time", ours.p95 / theirs.p95, 1.0)
 
 
 def of_jobs(found: Jobs) -> dict[str, Verdict]:

@@ -41,10 +41,11 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def interleave(steps: Mapping[str, Step], rounds: int) -> dict[str, Timing]:
-    """Return a timing for every step: A B C, A B C, … after one round that does not count."""
-    for step in steps.values():
-        step()
+def interleave(steps: Mapping[str, Step], rounds: int, *, uncounted: int = 1) -> dict[str, Timing]:
+    """Return a timing for every step: A B C, A B C, … after one round that does not count, or as many as that."""
+    for _ in range(uncounted):
+        for step in steps.values():
+            step()
     samples: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(rounds):
         for name, step in steps.items():

@@ -138,7 +138,8 @@ class Perdure:
             at += timedelta(seconds=7)
             made = [self._turn(position=0, role=each.role, content=each.text, at=at) for each in some]
             self._chats.append(self._id(number), *made)
-        self.settle()
+        while self._store.chats.index_turns(_AT_ONCE):
+            pass
         self._store.close()
 
     def open(self, chat: int) -> None:
@@ -148,7 +149,8 @@ class Perdure:
         self._chats.append(self._id(chat), self._turn(position=0, role=turn.role, content=turn.text, at=self._now()))
 
     def settle(self) -> None:
-        while self._store.chats.index_turns(_AT_ONCE):
+        # In steps of the size in which it is done in the background, too: the memory that takes is measured.
+        while self._store.chats.index_turns():
             pass
 
     def load(self) -> int:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
-from bench.chatting import corpus, shelf
+from bench.chatting import corpus, pages, shelf
 from bench.chatting.hands import BARE, HERMES, PERDURE, Hand, Peers
 from bench.results import ChatLine, Chats
 from bench.sandbox import BenchFailed, Sandbox
@@ -20,8 +20,12 @@ APPEND, THREADS, PROCESSES = "append", f"append, {WRITERS} threads", f"append, {
 SEARCHABLE = "append, until it can be found"
 LOAD = "load, 10000 turns"
 SEARCH = "search, "
+#: The same with nothing of the store in memory.
+COLD = "cold search, "
 #: When memory is looked at.
 FIRST, LATER = "appending, at first", "appending, in the end"
+#: After how many rounds for the last time, however many are timed: what a turn leaves behind shows only after very many.
+_LATEST = 40
 CROWDS = (100, 1_000, 10_000)
 #: How many appends are one sample: of one writer, and of each of several.
 _ALONE, _EACH = 100, 50
@@ -32,6 +36,10 @@ _BEFORE = 1_500
 _OPENED, _OPENED_SLOWLY = 20, {100: 20, 1_000: 5, 10_000: 2}
 #: How many turns are in the chat that is loaded, and in how many others the rest is.
 LONG, _OTHERS = 10_000, 2_000
+#: How often each kind is searched for in the cold, at most: every time the disk is read and a process started.
+_COLD_ROUNDS = 5
+#: How much of a store may be in memory that is said not to be, or not be where it is said to be.
+_SOME = 0.02
 #: Which Python a peer's own environment has.
 _PYTHON = os.path.join("bin", "python")
 
@@ -54,7 +62,13 @@ def measure(place: Sandbox, home: Mapping[str, str], *, rounds: int, turns: int)
     for part in (_appends, _opens):
         with part(peers, place, memory) as steps:
             lines += _lines(interleave(steps, rounds))
-    lines += _reads(peers, place, shelf.cache_directory(home), memory, rounds=rounds, turns=turns)
+    cache = shelf.cache_directory(home)
+    stores = {
+        peer: shelf.filled(peers, peer, cache, turns=turns, chats=_OTHERS + 1, long=min(LONG, turns))
+        for peer in peers.gateways
+    }
+    lines += _reads(peers, stores, memory, rounds=rounds, turns=turns)
+    lines += _cold(peers, stores, rounds=min(rounds, _COLD_ROUNDS))
     return Chats(turns=turns, peer=None if missing else agent.version, lines=tuple(lines), memory=memory)
 
 
@@ -83,6 +97,10 @@ def _appends(peers: Peers, place: Sandbox, memory: dict[str, dict[str, int]]) ->
             steps[f"{peer}: {PROCESSES}"] = _processes(others)
         yield steps
         for peer, sizes in held.items():
+            own = [step for name, step in steps.items() if name.startswith(f"{peer}: ")]
+            while len(sizes) <= _LATEST:
+                for step in own:
+                    step()
             # Not before everything was done once: each thread that ever wrote has a connection.
             memory[peer] = {FIRST: sizes[1], LATER: sizes[-1]}
 
@@ -159,14 +177,13 @@ def _opening(hand: Hand, crowd: int) -> Step:
 
 
 def _reads(
-    peers: Peers, place: Sandbox, cache: str, memory: dict[str, dict[str, int]], *, rounds: int, turns: int
+    peers: Peers, stores: Mapping[str, str], memory: dict[str, dict[str, int]], *, rounds: int, turns: int
 ) -> list[ChatLine]:
     with ExitStack() as stack:
         steps: dict[str, Step] = {}
         hands: list[Hand] = []
         kinds = queries(rounds + 1)
-        for peer in peers.gateways:
-            directory = shelf.filled(peers, peer, cache, turns=turns, chats=_OTHERS + 1, long=min(LONG, turns))
+        for peer, directory in stores.items():
             (hand,) = stack.enter_context(peers.hands(peer, directory))
             hands.append(hand)
             # One that an earlier version has kept may have to be indexed anew.
@@ -175,10 +192,45 @@ def _reads(
         for kind, asked in kinds.items():
             for hand in hands:
                 steps[f"{hand.peer}: {SEARCH}{kind}"] = _searching(hand, asked)
+        for directory in stores.values():
+            pages.bring_in(directory)
+        for peer, directory in stores.items():
+            if (share := pages.share_in(directory)) < 1 - _SOME:
+                print(
+                    f"{peer}: only {share:.0%} of its store is in memory, for all there is", file=sys.stderr, flush=True
+                )
         found = list(_lines(interleave(steps, rounds)))
         for hand in hands:
             memory[hand.peer]["loading and searching"] = hand.memory
         return found
+
+
+def _cold(peers: Peers, stores: Mapping[str, str], *, rounds: int) -> list[ChatLine]:
+    """Searches that have to read everything from the disk. Nobody has the stores open by now; there are none where the disk is memory."""
+    for peer, directory in stores.items():
+        pages.take_out(directory)
+        if (share := pages.share_in(directory)) > _SOME:
+            told = f"{share:.0%} of the store of {peer} stays in memory whatever is done"
+            print(f"nothing is searched in the cold: {told}", file=sys.stderr, flush=True)
+            return []
+    steps = {
+        f"{peer}: {COLD}{kind}": _searching_cold(peers, peer, directory, asked)
+        for kind, asked in queries(rounds).items()
+        for peer, directory in stores.items()
+    }
+    return list(_lines(interleave(steps, rounds, uncounted=0)))
+
+
+def _searching_cold(peers: Peers, peer: str, directory: str, asked: Sequence[Mapping[str, str]]) -> Step:
+    """The first search of a process that was just started: what it has in memory itself, another one would not find there."""
+    left = list(asked)
+
+    def step() -> float:
+        pages.take_out(directory)
+        with peers.hands(peer, directory) as (hand,):
+            return _searching(hand, [left.pop()])()
+
+    return step
 
 
 def _loading(hand: Hand, turns: int) -> Step:
@@ -221,6 +273,7 @@ def queries(count: int) -> dict[str, list[dict[str, str]]]:
 __all__ = [
     "APPEND",
     "BARE",
+    "COLD",
     "CROWDS",
     "FIRST",
     "HERMES",
