@@ -56,8 +56,8 @@ FAILURES = (sqlite3.DatabaseError, MemoryError, UnicodeDecodeError)
 CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
 #: How many pages of log whoever commits lets gather before doing that, where somebody else does it most of the time.
 _PATIENT = 4000
-#: How many KiB of pages a connection keeps that is one of several. A search or an append needs fewer, and what else is
-#: read is in the system's memory; what a larger one takes and gives back again and again leaves the process with holes.
+#: How many KiB of pages a connection keeps that is one of several. What is read again comes out of the system's memory,
+#: which costs next to nothing; what more takes and gives back, whenever others have written, leaves the process with holes.
 _KEPT = 500
 
 
