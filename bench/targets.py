@@ -51,7 +51,7 @@ CROWDED = 1.25
 FOUND = 0.05
 #: What is judged as a whole, and how the names of what belongs to it begin.
 EVERY_SEARCH = {"all searches": chats.SEARCH, "all cold searches": chats.COLD}
-#: What a process may hold in the end, or with many chats, of what it held at first, or with few.
+#: What a process may hold at most later, or with many chats, of what it held at first, or with few.
 FLAT = 1.1
 
 JOB_STARTS = f"{jobs.WARM}: of {jobs.BARE}"
