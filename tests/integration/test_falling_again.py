@@ -59,19 +59,7 @@ def _falling(tmux: TmuxServer, home: PrivateHome, monkeypatch: pytest.MonkeyPatc
     simulants = Simulants(home)
     falls = _Falls(tmux, simulants, times)
     monkeypatch.setattr(module, "run_aside", falls)
-    tmux.run(
-        "new-session",
-        "-d",
-        "-s",
-        "work",
-        "-n",
-        "one",
-        "-x",
-        "100",
-        "-y",
-        "30",
-        f"exec {simulants.path} --boot 0.5 hello",
-    )
+    tmux.run("new-session", "-d", "-s", "work", "-n", "one", f"exec {simulants.path} --boot 0.5 hello")
     return falls
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from perdure.chats.mirror import Mirror
+from perdure.chats.service import Chats
+from perdure.model.config import ChatKeysConfig, Config
 from perdure.store import open_store
 from perdure.store.store import Store
 from tests.conftest import PrivateHome
+from tests.contract.store.chats import Clock
 from tests.postgres import PostgresServer
 
 
@@ -71,3 +76,21 @@ def threaded(place: Place) -> Iterator[Store]:
     store = open_store(place.url, state_dir=place.state_dir, threads=True)
     yield store
     store.close()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """When it is: noon, until somebody says otherwise."""
+    return Clock()
+
+
+@pytest.fixture
+def chats(store: Store, clock: Clock) -> Chats:
+    """The chats of a new store, which never go stale."""
+    return Chats(store.chats, Config(), clock)
+
+
+@pytest.fixture
+def mirror(store: Store, tmp_path: Path) -> Mirror:
+    """Its mirror, which nobody has written yet."""
+    return Mirror(store.chats, str(tmp_path / "sessions"), ChatKeysConfig())

@@ -33,24 +33,6 @@ from tests.contract.store.mirrors import index, inode, lines, said
 GROUP = Source(platform="slack", chat_id="C0", chat_type="group", user_id="U1", user_name="Ann")
 
 
-@pytest.fixture
-def clock() -> Clock:
-    """When it is."""
-    return Clock()
-
-
-@pytest.fixture
-def chats(store: Store, clock: Clock) -> Chats:
-    """The chats of a new store."""
-    return Chats(store.chats, Config(), clock)
-
-
-@pytest.fixture
-def mirror(store: Store, tmp_path: Path) -> Mirror:
-    """Its mirror, which nobody has written yet."""
-    return Mirror(store.chats, str(tmp_path / "sessions"), ChatKeysConfig())
-
-
 def test_tools_of_earlier_programs_find_what_they_expect(chats: Chats, mirror: Mirror) -> None:
     chat = chats.open(GROUP)
     chats.append(chat.id, a_turn("hi 😀"), a_turn(None, "assistant", tool_calls=({"id": 1},), extra={"reasoning": "r"}))

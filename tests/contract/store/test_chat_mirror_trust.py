@@ -34,24 +34,6 @@ from tests.contract.store.conftest import Place
 from tests.contract.store.mirrors import index, inode, said
 
 
-@pytest.fixture
-def clock() -> Clock:
-    """When it is."""
-    return Clock()
-
-
-@pytest.fixture
-def chats(store: Store, clock: Clock) -> Chats:
-    """The chats of a new store."""
-    return Chats(store.chats, Config(), clock)
-
-
-@pytest.fixture
-def mirror(store: Store, tmp_path: Path) -> Mirror:
-    """Its mirror, which nobody has written yet."""
-    return Mirror(store.chats, str(tmp_path / "sessions"), ChatKeysConfig())
-
-
 def file_of(mirror: Mirror, id: str) -> Path:
     """Where what was said in a chat is."""
     return Path(mirror.directory, f"{id}.jsonl")

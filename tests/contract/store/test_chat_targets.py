@@ -10,24 +10,11 @@ from perdure.chats.pruning import choose, prune
 from perdure.chats.service import Chats
 from perdure.chats.targets import find_chat
 from perdure.model.chat import Chat, CloseReason, Kinship
-from perdure.model.config import Config
 from perdure.store.store import Store
 from tests.builders import at
 from tests.contract.store.chats import Clock, a_chat, a_source, a_turn
 
 ALICE, BOB = a_source("alice"), a_source("bob")
-
-
-@pytest.fixture
-def clock() -> Clock:
-    """It is noon."""
-    return Clock()
-
-
-@pytest.fixture
-def chats(store: Store, clock: Clock) -> Chats:
-    """Chats that never go stale."""
-    return Chats(store.chats, Config(), clock)
 
 
 # --- which one is meant
