@@ -8,7 +8,7 @@ BENCH_ARGS ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux sshd web chromium up screenshots test test-real test-live real-agents check format bench pins clean
+.PHONY: help setup tmux shells sshd web chromium up screenshots test test-real test-live real-agents check format bench pins clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -18,6 +18,9 @@ setup: ## make .venv with the pinned versions and perdure itself
 
 tmux: ## see that tmux 3.2 or newer is there, install it where that is allowed
 	@scripts/need-tmux
+
+shells:
+	@scripts/need-shells
 
 sshd:
 	@scripts/need-sshd
@@ -33,10 +36,10 @@ up: setup tmux ## watch this machine's panes and save what changes, until Ctrl-C
 
 # Four at once on however few cores: part of the time a test waits for tmux, an agent, a browser or a database.
 # First, beside the checks, all tests are read once and kept as bytecode: whoever runs them would do so each for itself.
-test: setup tmux sshd chromium ## all checks and all tests, apart from those that need real agents
+test: setup tmux shells sshd chromium ## all checks and all tests, apart from those that need real agents
 	@unset PYTHONDONTWRITEBYTECODE; $(PY) -m pytest -qq --collect-only >/dev/null 2>&1 & \
 	$(MAKE) --no-print-directory check; checked=$$?; wait; exit $$checked
-	@unset PYTHONDONTWRITEBYTECODE; $(PY) -m pytest -q -n 4 --dist worksteal $(PYTEST_ARGS)
+	@unset PYTHONDONTWRITEBYTECODE; $(PY) -m pytest -q -rs -n 4 --dist worksteal $(PYTEST_ARGS)
 
 real-agents: ## install the real agent programs the tests know, in their pinned versions
 	@scripts/real-agents
