@@ -278,9 +278,11 @@ class Search(Turns):
         for start in range(0, len(ids), AT_ONCE):
             sql, parameters = with_list(self.sql["found_turns"], "ids", ids[start : start + AT_ONCE])
             for chat, title, number, *row in self.driver.fetch_as_is(sql, **parameters):
-                with suppress(*UNREADABLE):
+                try:
                     turn = turn_from(chat, number, tuple(row))
-                    found[row[0]] = chat, None if isinstance(title, Spoilt) else title, turn
+                except UNREADABLE:
+                    continue
+                found[row[0]] = chat, None if isinstance(title, Spoilt) else title, turn
         return found
 
     def index_whole(self) -> None:
@@ -357,6 +359,8 @@ def text_of(turn: Turn) -> str:
     SQLite takes words out of its index only when it is told all that were put in: who changes this has to have
     everything indexed anew.
     """
+    if isinstance(turn.content, str) and not turn.tool_name and not turn.tool_calls:
+        return turn.content
     return "\n".join(filter(None, (*texts_of(turn.content), turn.tool_name, *texts_of(turn.tool_calls))))
 
 

@@ -200,7 +200,7 @@ def snippet(text: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[int, int
 
 
 def _is_asked_for(word: str, terms: Sequence[Term]) -> bool:
-    said = "".join(words_of(word))
+    said = word.lower()[:_LONGEST] if word.isascii() else "".join(words_of(word))
     return any(
         said == each or (term.prefix and each is term.words[-1] and said.startswith(each))
         for term in terms
