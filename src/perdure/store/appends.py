@@ -17,7 +17,7 @@ _BYTES = 4 << 20
 class Append:
     """Some turns on their way into a chat, and what became of them."""
 
-    __slots__ = ("_waking", "at", "chat", "error", "expect", "is_done", "known", "position", "turns")
+    __slots__ = ("_waking", "at", "batch", "chat", "error", "expect", "is_done", "known", "position", "turns")
 
     def __init__(
         self, chat: str, turns: Sequence[Ready], expect: int | None, at: datetime, known: tuple[int, int] | None = None
@@ -32,6 +32,8 @@ class Append:
         self.position = 0
         self.error: BaseException | None = None
         self.is_done = False
+        #: What its thread writes, once that leads.
+        self.batch: list[Append] = []
         self._waking: threading.Lock | None = None
 
     def will_wait(self) -> None:
@@ -45,9 +47,12 @@ class Append:
         self._waking.acquire()
 
     def wake(self) -> None:
-        """Wake whoever waits, if anybody will."""
+        """Wake whoever waits, if anybody will; once more does no harm."""
         if self._waking is not None:
-            self._waking.release()
+            try:
+                self._waking.release()
+            except RuntimeError:
+                pass
 
     @property
     def size(self) -> int:
@@ -79,6 +84,23 @@ class Appends:
 
     def run(self, append: Append) -> int:
         """Return the position of the last turn once it is on disk, or raise what became of it instead."""
+        try:
+            self._see_to(append)
+        except BaseException:
+            # Interrupted, wherever that was: others wait for what only this thread would have done.
+            self._step_back(append)
+            raise
+        if append.error is not None:
+            raise append.error
+        return append.position
+
+    def top_up(self, batch: list[Append]) -> None:
+        """Add to what the leader writes those that wait by now; nothing to anything else."""
+        if batch is self._batch and self._waiting:
+            self._take(sum(each.size for each in batch))
+
+    def _see_to(self, append: Append) -> None:
+        """Write it, alone or with others, or have it written."""
         with self._guard:
             is_alone = self._leader is None and not self._waiting and self._usual == 1
             if not is_alone:
@@ -89,47 +111,45 @@ class Appends:
             leads = self._leader is append
         if is_alone:
             # Nearly always.
-            self._lead([append])
-        else:
-            if not leads:
-                self._wait(append)
-            if not append.is_done:
-                self._gather()
-                self._lead(self._taken(0))
-        if append.error is not None:
-            raise append.error
-        return append.position
-
-    def top_up(self, batch: list[Append]) -> None:
-        """Add to what the leader writes those that wait by now; nothing to anything else."""
-        if batch is self._batch and self._waiting:
-            batch += self._taken(sum(each.size for each in batch))
-
-    def _wait(self, append: Append) -> None:
-        """Wait until it is written, or until it is its turn to lead those that came since."""
-        try:
+            self._lead(append, [append])
+            return
+        if not leads:
             append.wait()
-        except BaseException:
-            # Interrupted. If it was woken to lead, somebody else has to.
-            with self._guard:
-                if append in self._waiting:
-                    self._waiting.remove(append)
-                if self._leader is append:
-                    self._pass_on()
-            raise
+        if not append.is_done:
+            self._gather()
+            self._lead(append, [])
 
-    def _lead(self, batch: list[Append]) -> None:
-        self._batch = batch
-        try:
-            self._write(batch)
-        finally:
-            self._usual = len(batch)
-            with self._guard:
-                self._pass_on()
-            for each in batch:
-                each.is_done = True
-                # The leader's own is released too, which nobody waits for any more.
-                each.wake()
+    def _lead(self, append: Append, batch: list[Append]) -> None:
+        """Write some, with those that wait where there are none yet, and let another lead."""
+        append.batch = self._batch = batch
+        if not batch:
+            self._take(0)
+        self._write(batch)
+        self._usual = len(batch)
+        self._end(batch)
+
+    def _end(self, batch: Sequence[Append]) -> None:
+        """Tell everybody what became of what the leader wrote, and let another lead."""
+        for each in batch:
+            each.is_done = True
+        for each in batch:
+            # The leader's own is released too, which nobody waits for any more.
+            each.wake()
+        with self._guard:
+            self._pass_on()
+
+    def _step_back(self, append: Append) -> None:
+        """Let others do without whoever was interrupted. What it was about to write for them, nobody can know of."""
+        batch = append.batch
+        with self._guard:
+            self._waiting = [each for each in self._waiting if each is not append and each not in batch]
+            is_leader = self._leader is append
+            if not is_leader and self._leader is not None:
+                # It may have been about to.
+                self._leader.wake()
+        if is_leader:
+            _blame([each for each in batch if not each.is_done], _interrupted())
+            self._end(batch)
 
     def _gather(self) -> None:
         """Let those run who were written together the last time, and are about to come again; nobody is waited for."""
@@ -144,8 +164,11 @@ class Appends:
         if self._leader is not None:
             self._leader.wake()
 
-    def _taken(self, size: int) -> list[Append]:
-        """Those that wait, as many as go into one transaction beside so many bytes; one at least where there are none."""
+    def _take(self, size: int) -> None:
+        """Add those that wait to what the leader writes: as many as go into one transaction beside so many bytes.
+
+        One at least where there are none.
+        """
         with self._guard:
             count = 0
             for each in self._waiting:
@@ -153,8 +176,8 @@ class Appends:
                 if size > each.size and size > _BYTES:
                     break
                 count += 1
-            taken, self._waiting = self._waiting[:count], self._waiting[count:]
-        return taken
+            self._batch += self._waiting[:count]
+            del self._waiting[:count]
 
     def _write(self, batch: list[Append]) -> None:
         try:
@@ -167,10 +190,11 @@ class Appends:
             for each in batch:
                 each.error = None
                 self._write([each])
-        except BaseException as error:
-            # Whoever leads was interrupted; the others only learn that it was not written.
-            _blame(batch[1:], errors.StoreUnusable("Writing was interrupted: look what is there before writing again."))
-            batch[0].error = error
+                each.is_done = True
+
+
+def _interrupted() -> errors.StoreUnusable:
+    return errors.StoreUnusable("Writing was interrupted: look what is there before writing again.")
 
 
 def _blame(batch: Sequence[Append], error: Exception) -> None:

@@ -40,7 +40,8 @@ class Door:
         #: Where others wait for what they have handed over, once anybody asked for it.
         self.desk: Desk | None = None
         self.has_no_desk = False
-        self._turn = threading.Lock()
+        # One that knows whose it is: whoever is interrupted has to find out how far it came.
+        self._turn = threading.RLock()
         #: The thread that is inside.
         self._inside: int | None = None
         #: Whether somebody waits for the lock whom nobody waits for any more.
@@ -69,26 +70,30 @@ class Door:
         return Passage(self, patience, handing)
 
     def enter(self, patience: float, handing: Handing | None) -> bool:
-        """Wait for one's turn; False where there is none to give back."""
+        """Wait for one's turn; False where there is none to give back. Whoever is interrupted here has to `let_go`."""
         if self._file is None or self.is_inside() or not self._turn.acquire(timeout=patience):
             return False
         self._inside = get_ident()
-        try:
-            self._lock(self._file, patience, handing)
-        except BaseException:
-            self.leave(handing)
-            raise
+        self._lock(self._file, patience, handing)
         return True
 
     def is_entered(self) -> bool:
-        """Be inside where nobody is, and return whether that is so; nobody is waited for."""
-        if self._file is None or not self._turn.acquire(False):
+        """Be inside where nobody is, and return whether that is so; nobody is waited for. As interrupted as `enter`."""
+        if self._file is None or self.is_inside() or not self._turn.acquire(False):
             return False
         if self._is_given_up or not _is_got(self._file):
             self._turn.release()
             return False
         self._inside = get_ident()
         return True
+
+    def let_go(self) -> None:
+        """Be outside, wherever on the way in or out this thread was interrupted."""
+        if self._turn.acquire(False):
+            # Else it is another thread's. It may have been ours already: then it is twice now.
+            self.leave()
+            with suppress(RuntimeError):
+                self._turn.release()
 
     def leave(self, handing: Handing | None = None) -> None:
         """Let somebody else in."""
@@ -148,11 +153,22 @@ class Passage:
         self._is_in = False
 
     def __enter__(self) -> None:
-        self._is_in = self._door.enter(self._patience, self._handing)
+        door = self._door
+        if door.is_inside():
+            return
+        try:
+            self._is_in = door.enter(self._patience, self._handing)
+        except BaseException:
+            door.let_go()
+            raise
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._is_in:
-            self._door.leave(self._handing)
+            try:
+                self._door.leave(self._handing)
+            except BaseException:
+                self._door.let_go()
+                raise
 
 
 def _is_got(file: int) -> bool:

@@ -56,11 +56,13 @@ class Together:
             return
         served: Sequence[Order] = ()
         with self.writing:
-            if is_ours := not self._is_crowded and door.is_entered():
-                try:
+            try:
+                if is_ours := not self._is_crowded and door.is_entered():
                     served = self._serve(appends, desk)
-                finally:
                     door.leave()
+            except BaseException:
+                door.let_go()
+                raise
         if not is_ours:
             served = self._hand_over(appends, door, desk)
         for order in served:
