@@ -12,9 +12,10 @@ from perdure.ports import ChatStore
 class FollowedStore(ChatStore, Protocol):
     """A `ChatStore`, as every store of ours is, and what has changed in it since."""
 
-    def chat_news(self, after: int | None) -> ChatNews:
+    def chat_news(self, after: int | None, mark: str | None = None) -> ChatNews:
         """Return what has happened to chats behind a number of `ChatNews`; for None, all that is known, of which not all is.
 
+        With the `mark` that came with the number, a store that was put back is noticed though it gave the number again.
         What was said just now is in it, whether or not an event tells of it yet.
         """
 

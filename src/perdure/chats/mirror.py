@@ -9,10 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -22,7 +20,8 @@ from msgspec.structs import replace
 from perdure import errors
 from perdure.chats.followed import FollowedStore
 from perdure.chats.key import is_safe_id, legacy_key_of
-from perdure.chats.legacy import entry_of, line_of, sessions_in
+from perdure.chats.legacy import entry_of, sessions_in
+from perdure.chats.mirror_file import MirrorFile, bring_up_to_date
 from perdure.chats.whatsapp import NO_ALIASES, Aliases
 from perdure.host.regular import open_regular
 from perdure.model.chat import Chat, ChatNews
@@ -41,27 +40,16 @@ _HEARD_AGAIN = 500
 _FAILURES = (errors.PerdureError, OSError, RecursionError)
 
 
-class _File(Struct, frozen=True, array_like=True):
-    """What a chat's file holds."""
-
-    #: Its bytes; -1 while it is being written.
-    size: int = -1
-    next: int = 1
-    turns: int = 0
-    #: When the chat was last used by then: what earlier versions compare, which may keep the same mirror.
-    touched_at: datetime | None = None
-    #: Where the chat went on by then; 0 where an earlier version wrote this.
-    place: int = 0
-
-
 class _Notes(Struct, frozen=True, kw_only=True):
-    files: dict[str, _File] = {}
+    files: dict[str, MirrorFile] = {}
     #: Those to look at again: that were open, or could not be written.
     open: frozenset[str] = frozenset()
     #: Forgotten, though their files could not be removed.
     doomed: frozenset[str] = frozenset()
     #: Up to where it was heard what has happened to chats; None where an earlier version wrote this.
     heard: int | None = None
+    #: By what the event of that number is known again; None where an earlier version wrote this.
+    mark: str | None = None
 
 
 class Mirrored(Struct, frozen=True, kw_only=True):
@@ -99,7 +87,7 @@ class Mirror:
         self._aliases = aliases
 
     def catch_up(self, *, everything: bool = False, forgotten: Collection[str] = ()) -> Mirrored:
-        """Bring the files up to date with the store; with `everything` look at every chat and every file.
+        """Bring the files up to date with the store; with `everything` look at every chat and every byte.
 
         The files of chats that somebody forgot go, in whatever process that was, unless these are there after all. No
         other goes: after a loss the file may be all that is left of a chat. `forgotten` are more of them than the store
@@ -116,32 +104,35 @@ class Mirror:
     def _catch_up(self, *, everything: bool, forgotten: Collection[str]) -> Mirrored:
         notes = self._notes()
         # Before anything is looked at: what happens from now on is heard the next time.
-        news = self._store.chat_news(notes.heard)
+        news = self._store.chat_news(notes.heard, notes.mark)
         opened = self._store.list_chats(is_open=True)
         ended = news.forgotten | notes.doomed | frozenset(forgotten)
         self._refuse_another_store(notes.files, ended, opened)
         # Some of those may have come back since that was heard.
         renewed = news.renewed | {id for id in ended & notes.files.keys() if self._is_known(id)}
-        files = {id: _File() if id in renewed else file for id, file in notes.files.items()}
+        # After a backup was put back, other words may have the same numbers and places as those that were heard.
+        unknown = notes.files.keys() if news.is_another else renewed
+        files = {id: MirrorFile() if id in unknown else file for id, file in notes.files.items()}
         # First of all: it is to go, though there may be no room for anything else.
         removed, failures = self._remove(files, ended - renewed)
         doomed = frozenset(failures)
         suspects = notes.open | news.changed | renewed
         chats, unread = self._to_look_at(suspects, opened, everything=everything or not news.is_all)
         places = self._store.next_positions([chat.id for chat in chats])
-        stale = [chat for chat in chats if self._is_stale(files.get(chat.id), chat, places, closely=everything)]
+        doubted = news.changed if news.is_all and not everything else frozenset(chat.id for chat in chats)
+        stale = [chat for chat in chats if _is_stale(files.get(chat.id), chat, places, doubted)]
         if removed or stale:
             self._sweep(files.keys() | ended)
-        written, unwritten = self._write_chats(stale, places, files, notes)
+        written, unwritten = self._write_chats(stale, places, files, notes, closely=everything)
         failures |= unwritten
         again = frozenset(chat.id for chat in opened) | failures.keys() - doomed | unread
         sentences = [f"{id}: {sentence}" for id, sentence in failures.items()]
         ours = notes.files.keys() | files.keys() | ended
         sentences += self._write_index(opened, ours, even_broken=everything)
-        after = _Notes(files=files, open=again, doomed=doomed, heard=news.last)
+        after = _Notes(files=files, open=again, doomed=doomed, heard=news.last, mark=news.mark)
         if not os.path.lexists(self._path(NOTES)):
             # Somebody has removed it meanwhile, and nobody knows what else.
-            self._write(NOTES, _encoded(_Notes(files=dict.fromkeys(files, _File()))))
+            self._write(NOTES, _encoded(_Notes(files=dict.fromkeys(files, MirrorFile()))))
         elif _is_to_be_noted(notes, after, news):
             self._write(NOTES, _encoded(after))
         orphaned = [id for id in files if id not in doomed and not self._is_known(id)] if everything else []
@@ -163,7 +154,7 @@ class Mirror:
         except msgspec.MsgspecError:
             # Ours, though nobody knows which of the files: all are made anew.
             names = [name.removesuffix(ENDING) for name in os.listdir(self.directory) if name.endswith(ENDING)]
-            return _Notes(files={name: _File() for name in names if self._is_known(name)})
+            return _Notes(files={name: MirrorFile() for name in names if self._is_known(name)})
         # No path is ever made of anything else.
         return replace(notes, files={id: file for id, file in notes.files.items() if is_safe_id(id)})
 
@@ -178,7 +169,7 @@ class Mirror:
                 "mirror needs another directory."
             )
 
-    def _remove(self, files: dict[str, _File], gone: Collection[str]) -> tuple[list[str], dict[str, str]]:
+    def _remove(self, files: dict[str, MirrorFile], gone: Collection[str]) -> tuple[list[str], dict[str, str]]:
         """Remove our files of chats that are gone; return their ids, and why it was not done by the ids of others."""
         removed: list[str] = []
         failures: dict[str, str] = {}
@@ -225,32 +216,37 @@ class Mirror:
             return True
         return True
 
-    def _is_stale(self, file: _File | None, chat: Chat, places: Mapping[str, int], *, closely: bool) -> bool:
-        if not _has_file(chat):
-            return False
-        # As many as before may be others, said at the same time: where the chat goes on tells.
-        if file is None or (file.turns, file.place) != (chat.turns, places.get(chat.id)):
-            return True
-        return closely and self._size(chat.id) != file.size
-
     def _write_chats(
-        self, chats: Sequence[Chat], places: Mapping[str, int], files: dict[str, _File], notes: _Notes
+        self,
+        chats: Sequence[Chat],
+        places: Mapping[str, int],
+        files: dict[str, MirrorFile],
+        notes: _Notes,
+        *,
+        closely: bool,
     ) -> tuple[list[str], dict[str, str]]:
-        """Write the files of chats, and what they hold into `files`; return their ids, and why not by the ids of others."""
+        """Bring the files of chats up to date, and what they hold into `files`.
+
+        Returns the ids of those that were written, and why others could not be, by their ids.
+        """
         is_noted = os.path.lexists(self._path(NOTES))
         if not is_noted and notes != _Notes():
             raise errors.StoreUnusable(f"Somebody removes what is in {self.directory}: it is made anew later.")
         fresh = self._free(files, [chat.id for chat in chats if chat.id not in files])
         if fresh or not is_noted:
             # Said before they are made: whatever happens, they are known to be ours.
-            files |= dict.fromkeys(fresh, _File())
+            files |= dict.fromkeys(fresh, MirrorFile())
             self._write(NOTES, _encoded(replace(notes, files=files)))
         written: list[str] = []
         failures: dict[str, str] = {}
         for chat in chats:
             try:
-                files[chat.id] = self._write_chat(chat, places.get(chat.id, 0), files)
-                written.append(chat.id)
+                place, file = places.get(chat.id, 0), self._ours(files, chat.id)
+                path = self._path(chat.id + ENDING)
+                held = bring_up_to_date(path, file, self._store, chat, place, closely=closely)
+                files[chat.id], is_written = held
+                if is_written:
+                    written.append(chat.id)
             except errors.ChatNotFound:
                 # Forgotten meanwhile, as is heard the next time.
                 continue
@@ -258,7 +254,7 @@ class Mirror:
                 failures[chat.id] = _sentence(error)
         return written, failures
 
-    def _free(self, files: Mapping[str, _File], ids: Sequence[str]) -> list[str]:
+    def _free(self, files: Mapping[str, MirrorFile], ids: Sequence[str]) -> list[str]:
         """Return those of some chats whose files nobody has, and that get one now."""
         # A file system may take `A` for `a`. Of two such only one is begun at a time: then it is seen whether it does.
         begun = {id.casefold() for id, file in files.items() if file.size < 0}
@@ -269,24 +265,12 @@ class Mirror:
                 free.append(id)
         return free
 
-    def _write_chat(self, chat: Chat, place: int, files: dict[str, _File]) -> _File:
-        path, file = self._path(chat.id + ENDING), files.get(chat.id)
-        if file is None:
+    def _ours(self, files: Mapping[str, MirrorFile], id: str) -> MirrorFile:
+        """What is known of a chat's file. Raises `Refused` for one that is not ours."""
+        if id not in files:
+            path = self._path(id + ENDING)
             raise errors.Refused(f"{path} is somebody else's, or another chat's, and was left alone.")
-        if file.size >= 0 and self._size(chat.id) == file.size:
-            further = self._store.load_turns(chat.id, start=file.next)
-            is_behind = file.turns + len(further.turns) == self._store.get_chat(chat.id).turns
-            if is_behind and further.next - file.next == len(further.turns):
-                added = b"".join(map(line_of, further.turns))
-                if added:
-                    _append(path, added)
-                turns = file.turns + len(further.turns)
-                return _File(file.size + len(added), further.next, turns, chat.touched_at, place)
-        # Something was taken back or replaced, or nobody knows what the file holds.
-        whole = self._store.load_turns(chat.id)
-        content = b"".join(map(line_of, whole.turns))
-        write_atomically(path, content)
-        return _File(len(content), whole.next, len(whole.turns), chat.touched_at, place)
+        return files[id]
 
     def _write_index(self, opened: Sequence[Chat], ours: Collection[str], *, even_broken: bool) -> list[str]:
         """Bring the index up to date; return a sentence where that was not done."""
@@ -327,13 +311,6 @@ class Mirror:
     def _write(self, name: str, content: bytes) -> None:
         write_atomically(self._path(name), content)
 
-    def _size(self, id: str) -> int:
-        try:
-            found = os.lstat(self._path(id + ENDING))
-        except OSError:
-            return -1
-        return found.st_size if stat.S_ISREG(found.st_mode) else -1
-
     def _path(self, name: str) -> str:
         return os.path.join(self.directory, name)
 
@@ -343,19 +320,20 @@ def _has_file(chat: Chat) -> bool:
     return is_safe_id(chat.id)
 
 
+def _is_stale(file: MirrorFile | None, chat: Chat, places: Mapping[str, int], doubted: Collection[str]) -> bool:
+    """Whether a chat's file may not hold what was said in it."""
+    if not _has_file(chat):
+        return False
+    # As many as before may be others, said at the same time: where the chat goes on tells.
+    is_known = file is not None and (file.turns, file.place) == (chat.turns, places.get(chat.id))
+    return not is_known or chat.id in doubted
+
+
 def _is_to_be_noted(before: _Notes, after: _Notes, news: ChatNews) -> bool:
     """Whether to write the notes: not for its sake alone that it was heard that nothing has happened here, or little."""
-    if after != replace(before, heard=after.heard) or before.heard is None or news.forgotten or news.renewed:
+    if after != replace(before, heard=after.heard, mark=after.mark) or news.forgotten or news.renewed:
         return True
-    return not 0 <= news.last - before.heard < _HEARD_AGAIN
-
-
-def _append(path: str, content: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
-    with os.fdopen(handle, "ab") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(handle)
+    return before.heard is None or before.mark is None or not 0 <= news.last - before.heard < _HEARD_AGAIN
 
 
 def _encoded(notes: _Notes) -> bytes:

@@ -223,8 +223,9 @@ class Transcript(Struct, frozen=True, kw_only=True):
 class ChatNews(Struct, frozen=True, kw_only=True):
     """What has happened to chats since somebody asked, for whoever keeps a copy of them."""
 
-    #: What to ask behind the next time.
+    #: What to ask behind the next time, and by what the event of that number is known again; empty where there is none.
     last: int
+    mark: str = ""
     #: Those that were begun, came in, or in which something was said or taken back.
     changed: frozenset[str] = frozenset()
     #: Those that somebody forgot, and that did not come back.
@@ -233,6 +234,8 @@ class ChatNews(Struct, frozen=True, kw_only=True):
     renewed: frozenset[str] = frozenset()
     #: Whether nothing else has happened. Not so where it was let go of with age, or the database is another one.
     is_all: bool = True
+    #: Whether what was heard before happened in another past, as where a backup was put back.
+    is_another: bool = False
 
 
 class Found(Struct, frozen=True, kw_only=True):

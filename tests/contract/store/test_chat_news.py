@@ -25,13 +25,13 @@ def test_what_happened_is_told_once(chats: Chats, threaded: Store) -> None:
     assert first == ChatNews(last=0, is_all=False)
     one, other = chats.open(a_source()).id, chats.open(a_source("bob")).id
     begun = threaded.chats.chat_news(first.last)
-    assert begun == ChatNews(last=begun.last, changed=frozenset({one, other}))
+    assert begun == ChatNews(last=begun.last, mark=begun.mark, changed=frozenset({one, other}))
     chats.append(one, a_turn("a"))
     said = threaded.chats.chat_news(begun.last)
-    assert said == ChatNews(last=said.last, changed=frozenset({one}))
+    assert said == ChatNews(last=said.last, mark=said.mark, changed=frozenset({one}))
     threaded.make_up_for_untold()
     told = threaded.chats.chat_news(said.last)
-    assert threaded.chats.chat_news(told.last) == ChatNews(last=told.last)
+    assert threaded.chats.chat_news(told.last) == ChatNews(last=told.last, mark=told.mark)
     chats.undo(one)
     assert threaded.chats.chat_news(told.last).changed == {one}
 
@@ -60,7 +60,7 @@ def test_it_is_said_that_something_may_be_missing(chats: Chats, threaded: Store)
     threaded.forget_events(NOON + timedelta(days=1))
     news = threaded.chats.chat_news(heard.last)
     assert not news.is_all
-    assert threaded.chats.chat_news(news.last) == ChatNews(last=news.last)
+    assert threaded.chats.chat_news(news.last) == ChatNews(last=news.last, mark=news.mark)
 
 
 def test_where_a_chat_goes_on_moves_with_whatever_is_said_or_taken_back(chats: Chats, threaded: Store) -> None:
