@@ -23,6 +23,8 @@ from perdure.store.numbers import numbers_file
 
 #: How long a database may be empty that somebody else is about to make: so often, with as many seconds in between.
 _TRIES, _PAUSE = 20, 0.05
+#: How long a database is in which there is no table yet.
+_PAGE = 4096
 
 
 class Mending(Struct, frozen=True, kw_only=True):
@@ -84,20 +86,32 @@ def refuse_half_mended(path: str) -> None:
 
 
 def is_emptied(path: str, state_dir: str) -> bool:
-    """Return whether the file at `path` is empty, with no log, and numbers were given by a database that was there."""
-    numbers = numbers_file(state_dir)
+    """Return whether the database at `path` holds nothing, with no log, and numbers were given by one that was there."""
     for _ in range(_TRIES):
-        try:
-            if os.path.getsize(path) or not os.path.getsize(numbers):
-                return False
-        except OSError:
+        if not _seems_emptied(path, state_dir):
             return False
         sleep(_PAUSE)
+    # With one, more is to be said of an empty file than that.
+    return not _has_log(path)
+
+
+def _seems_emptied(path: str, state_dir: str) -> bool:
+    """Whether it looks so at this moment. No file is opened: closing one would cost this process its locks on it."""
     try:
-        # With one, more is to be said than that.
-        return not os.path.getsize(f"{os.path.realpath(path)}-wal")
+        size = os.path.getsize(path)
+        # Every table has a page of its own behind the first. All of them may still be in the log.
+        if size not in (0, _PAGE) or (size and _has_log(path)):
+            return False
+        return bool(os.path.getsize(numbers_file(state_dir)))
     except OSError:
-        return True
+        return False
+
+
+def _has_log(path: str) -> bool:
+    try:
+        return bool(os.path.getsize(f"{os.path.realpath(path)}-wal"))
+    except OSError:
+        return False
 
 
 def refuse_emptied(path: str, state_dir: str) -> None:

@@ -197,6 +197,83 @@ def test_an_empty_file_where_nothing_was_is_a_new_store() -> None:
         assert said(directory) == {}
 
 
+@pytest.fixture
+def young() -> Iterator[str]:
+    """A state directory whose store was never closed: all there is to it is in the log, and the database one page."""
+    with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as directory:
+        with closing(opened(work)) as store:
+            store.chats.begin_chat(a_chat("c1"))
+            store.chats.append_turns("c1", [a_turn("tiles")], at(0))
+            shutil.copytree(work, directory, dirs_exist_ok=True)
+        assert os.path.getsize(f"{directory}/perdure.db") == _PAGE
+        yield directory
+
+
+def lose_log(directory: str) -> None:
+    for end in ("wal", "shm"):
+        os.unlink(f"{directory}/perdure.db-{end}")
+
+
+def empty_log(directory: str) -> None:
+    change_to_nothing(f"{directory}/perdure.db-wal")
+
+
+@pytest.mark.parametrize("lose", [lose_log, empty_log])
+@pytest.mark.parametrize("how", [{}, {"threads": True}, {"read_only": True}])
+def test_a_young_store_that_has_lost_its_log_is_not_taken_for_a_new_one(
+    young: str, lose: Callable[[str], None], how: dict[str, bool]
+) -> None:
+    lose(young)
+    files = sorted(os.listdir(young))
+    with pytest.raises(errors.StoreDamaged, match=r"empty, and .*numbers\.json says .*check --repair"):
+        open_store(f"sqlite://{young}/perdure.db", state_dir=young, **how)
+    assert sorted(os.listdir(young)) == files
+
+
+@pytest.mark.parametrize("lose", [lose_log, empty_log])
+def test_a_young_store_that_has_lost_its_log_is_set_aside(young: str, lose: Callable[[str], None]) -> None:
+    lose(young)
+    actions = repair(f"sqlite://{young}/perdure.db", young, at(100))
+    aside = f"{young}/perdure.db.damaged-20261115T120140Z"
+    assert actions[0] == f"Set the damaged database aside as {aside}."
+    assert os.path.getsize(aside) == _PAGE
+    assert said(young) == {}
+    for _ in range(2):
+        with closing(opened(young)) as store:
+            assert [problem.where for problem in store.check()] == [aside]
+            # No number is given again.
+            assert store.last_event() > 1
+        assert repair(f"sqlite://{young}/perdure.db", young, at(200)) == ()
+
+
+def test_a_young_store_with_its_log_is_opened_at_once(young: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(_: float) -> None:
+        raise AssertionError("nobody waits")
+
+    monkeypatch.setattr("perdure.store.mending.sleep", never)
+    assert said(young) == {"c1": ["tiles"]}
+
+
+def test_one_that_somebody_is_about_to_make_is_waited_for(young: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = f"{young}/perdure.db"
+    with open(f"{path}-wal", "rb") as file:
+        log = file.read()
+    lose_log(young)
+
+    def somebody_goes_on(_: float) -> None:
+        with open(f"{path}-wal", "wb") as file:
+            file.write(log)
+
+    monkeypatch.setattr("perdure.store.mending.sleep", somebody_goes_on)
+    assert said(young) == {"c1": ["tiles"]}
+
+
+def test_a_database_of_one_page_where_nothing_was_is_a_new_store(young: str) -> None:
+    lose_log(young)
+    os.unlink(f"{young}/numbers.json")
+    assert said(young) == {}
+
+
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_log_that_holds_everything_is_read_without_its_database(*, is_there: bool) -> None:
     with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as directory:
