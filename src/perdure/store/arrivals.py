@@ -7,12 +7,13 @@ where it arrived but in the transaction that puts it in its place.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
 from perdure import errors
-from perdure.store.chat_rows import SPAN
+from perdure.store.chat_rows import SPAN, is_turn_of
 from perdure.store.queries import queries
 from perdure.store.steps import BYTES, step
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 #: How many turns are put in their places in one transaction, and how many bytes of them: it takes a few milliseconds.
 _AT_ONCE, _BYTES = 1000, 4 * BYTES
-#: Behind every id.
-_END = (1 << 63) - 1
+#: Before every id, damaged or not, and behind them.
+_BEGINNING, _END = -(1 << 63), (1 << 63) - 1
 #: What statements call both together, and by which columns: where something is only counted, SQLite would read what was
 #: said, too, were it among them. No views: where there are some, its own check of a database leaves something out.
 _BOTH = {"all_turns": "id, role, at, hidden, seal, body", "all_places": "id, role, hidden, seal"}
@@ -41,10 +42,9 @@ def _spelled_out(sql: str, dialect: str) -> str:
     return sql
 
 
-def settle(book: Turns, number: int) -> None:
-    """Put all that has arrived in a chat in its place, inside a transaction."""
-    if book.has_arrivals:
-        _put_in_place(book, number * SPAN, (number + 1) * SPAN, _END)
+def settle(book: Turns, number: int) -> int:
+    """Put all that has arrived in a chat in its place, inside a transaction; return how many were set aside instead."""
+    return _put_in_place(book, number * SPAN, (number + 1) * SPAN, _END) if book.has_arrivals else 0
 
 
 def settle_all(book: Turns) -> None:
@@ -58,7 +58,7 @@ def settle_all(book: Turns) -> None:
         after = some[-1][0]
         try:
             with book.changing():
-                _put_in_place(book, 0, _END, after)
+                _put_in_place(book, _BEGINNING, _END, after)
         except errors.StoreDamaged:
             # One chat's damaged page holds up none of the others.
             for number in {id // SPAN for _, id, _ in some}:
@@ -66,12 +66,29 @@ def settle_all(book: Turns) -> None:
                     settle(book, number)
 
 
-def _put_in_place(book: Turns, low: int, high: int, last: int) -> None:
+def _put_in_place(book: Turns, low: int, high: int, last: int) -> int:
     which = {"low": low, "high": high, "last": last}
-    ((count,),) = book.driver.fetch(book.sql["count_arrivals"], **which)
+    ((count, known),) = book.driver.fetch(book.sql["count_arrivals"], **which)
     if not count:
-        return
-    if book.driver.execute(book.sql["place_arrivals"], **which) != count:
+        return 0
+    strays = _set_strays_aside(book, which) if known != count else 0
+    if book.driver.execute(book.sql["place_arrivals"], **which) != count - strays:
         # No two ever have the same place, unless one's was damaged: neither is to be lost.
         book.driver.execute(book.sql["set_arrivals_aside"], **which)
     book.driver.execute(book.sql["forget_arrivals"], **which)
+    return strays
+
+
+def _set_strays_aside(book: Turns, which: Mapping[str, int]) -> int:
+    """Keep apart what says that its place is where its chat has not been yet, or in none; return how many there are.
+
+    Its id is a column like any other, in which nobody notices a flipped bit: the chat would go on behind that place, and
+    all before it would be missing. One that is sealed with its place is right, and then the chat is wrong.
+    """
+    strays = 0
+    for arrival, chat, *turn in book.driver.fetch_as_is(book.sql["stray_arrivals"], **which):
+        if chat is None or not is_turn_of(chat, turn[0] // SPAN, tuple(turn)):
+            book.driver.execute(book.sql["set_arrival_aside"], arrival=arrival)
+            book.driver.execute(book.sql["forget_arrival"], arrival=arrival)
+            strays += 1
+    return strays

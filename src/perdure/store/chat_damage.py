@@ -106,10 +106,10 @@ def set_aside(book: ChatBook, damage: ChatDamage, now: datetime) -> str | None:
     """Move what is damaged to where it does no harm, and say what was done; None when it is no more."""
     is_renamed = False
     with book.changing():
-        arrivals.settle(book, damage.number)
+        strays = arrivals.settle(book, damage.number)
         still = _still(book, damage)
         if still is None:
-            return None
+            return f"Set aside what was out of its place in {replace(damage, turn=None).where}." if strays else None
         damage = still
         if damage.turn is not None:
             low = damage.turn

@@ -155,7 +155,7 @@ class Turns:
 
         With `skip` a position is left out, so that whoever has read the chat before learns that it has changed.
         """
-        spot = self._settled(self.spot(id))
+        spot = self._settled(id, self.spot(id))
         first = spot.next + skip
         self._insert_turns(id, spot, enumerate(turns, first), first + len(turns))
         self.advance(spot.number, first + len(turns), max(spot.touched_at, stamp(at)))
@@ -169,7 +169,7 @@ class Turns:
         Returns the positions of the first and the last. `next` is that of the turn to come, where it is known. With
         `skip` one more position is left out before the first.
         """
-        spot = self._settled(self.spot(id))
+        spot = self._settled(id, self.spot(id))
         positions, last = [], spot.next - 1 + skip
         for turn in turns:
             last = max(last + 1, turn.position)
@@ -329,8 +329,9 @@ class Turns:
     def _look_and_write(self, appends: Sequence[Append]) -> None:
         """The same, after all of them were asked for."""
         rows: list[dict[str, Value]] = []
-        spots = self._spots(list({append.chat for append in appends}))
-        firsts = {id: self._settled(spot).next for id, spot in spots.items()}
+        found = self._spots(list({append.chat for append in appends}))
+        spots = {id: self._settled(id, spot) for id, spot in found.items()}
+        firsts = {id: spot.next for id, spot in spots.items()}
         for append in appends:
             try:
                 self._place_append(append, rows, spots)
@@ -395,8 +396,12 @@ class Turns:
         sql, parameters = with_list(self.sql["places_to_append"], "ids", ids)
         return {id: _spot(*row) for id, *row in self.driver.fetch_as_is(sql, **parameters)}
 
-    def _settled(self, spot: Spot) -> Spot:
-        """A spot that the chat says, too, inside a transaction."""
+    def _settled(self, id: str, spot: Spot) -> Spot:
+        """A chat's spot, inside a transaction, in which the chat says so, too."""
+        if spot.is_misplaced:
+            # It may be that only something has arrived that does not belong there.
+            arrivals.settle(self, spot.number)
+            spot = self.spot(id)
         if spot.is_misplaced:
             self.driver.execute(self.sql["put_right"], number=spot.number, next=spot.next)
         return spot

@@ -312,6 +312,67 @@ def test_one_that_belongs_to_no_chat_is_told_of_and_set_aside(book: Store, priva
     assert (contents(left.turns), left.missing) == (ALL[:4], 1)
 
 
+def move(store: Store, to: int) -> None:
+    """Let the fifth turn of the first chat say, where it arrived, that its place is another one, as a flipped bit does."""
+    assert store.driver.execute("UPDATE arrivals SET id = :to WHERE id = :id", id=SPAN + 5, to=to) == 1
+
+
+def settle_all(store: Store) -> None:
+    arrivals.settle_all(store.chats)
+
+
+def append(store: Store) -> None:
+    with closing(opened(store.state_dir, threads=False)) as other:
+        say(other, "c1", "c1 6")
+
+
+def change(store: Store) -> None:
+    store.chats.rewrite_turns("c1", 6, [a_turn("c1 7")], at(2))
+
+
+def mend(store: Store) -> None:
+    repair(f"sqlite://{store.state_dir}/perdure.db", store.state_dir, at(5))
+
+
+@pytest.mark.parametrize("by", [settle_all, append, change, mend])
+@pytest.mark.parametrize(
+    "to", [SPAN + 5 + (1 << 24), SPAN + 6, 2 * SPAN + 9, SPAN, 77 * SPAN + 5, SPAN + 5 - (1 << 62)]
+)
+def test_one_that_says_another_place_than_its_own_is_not_put_there(
+    book: Store, by: Callable[[Store], None], to: int
+) -> None:
+    """No chat goes on where it says, and nothing is missed up to there."""
+    move(book, to)
+    by(book)
+    settle_all(book)
+    assert book.driver.fetch("SELECT count(*) FROM arrivals") == [(0,)]
+    assert book.driver.fetch("SELECT id FROM damaged_turns") == [(to,)]
+    left = book.chats.load_turns("c1", partly=True)
+    assert contents(left.turns)[:4] == ALL[:4]
+    assert (left.missing, left.next) == (1, 6 + len(left.turns) - 4 + (by is change))
+    assert said(book, "c2") == [f"c2 {place}" for place in range(1, 6)]
+    assert book.chats.load_turns("c2").next == 6
+    with pytest.raises(errors.ChatDamaged):
+        book.chats.load_turns("c1")
+    mend(book)
+    assert {(problem.where, problem.repairable) for problem in book.check()} == {("chat c1", False)}
+    assert say(book, "c1", "on") == left.next
+
+
+@pytest.mark.parametrize("by", [settle_all, append, change, mend])
+def test_what_is_in_its_place_stays_there_though_its_chat_says_that_it_goes_on_before(
+    book: Store, by: Callable[[Store], None]
+) -> None:
+    """It is sealed with its place: here it is the chat that is wrong."""
+    book.driver.execute("UPDATE chats SET next = 3 WHERE number = 1")
+    by(book)
+    settle_all(book)
+    mend(book)
+    assert said(book, "c1")[:5] == ALL
+    assert book.driver.fetch("SELECT count(*) FROM damaged_turns") == [(0,)]
+    assert book.check() == ()
+
+
 @pytest.fixture(scope="module")
 def large() -> Iterator[str]:
     """A state directory with several chats of many turns, of each of which something has only arrived; no log."""

@@ -169,8 +169,28 @@ VALUES (:set_aside_at, NULL, :id, :role, :at, :hidden, :seal, :body)
 SELECT rowid, id, coalesce(length(body), 0) FROM arrivals WHERE rowid > :after ORDER BY rowid LIMIT :limit
 
 -- name: count_arrivals
--- How many of them there are.
-SELECT count(*) FROM arrivals WHERE id >= :low AND id < :high AND rowid <= :last
+-- How many of them there are, and of how many their chats know: what is written there is before where the chat goes on.
+SELECT count(*), count(chats.number) FROM arrivals LEFT JOIN chats ON chats.number = arrivals.id >> 32
+AND arrivals.id & 4294967295 BETWEEN 1 AND chats.next - 1
+WHERE arrivals.id >= :low AND arrivals.id < :high AND arrivals.rowid <= :last
+
+-- name: stray_arrivals
+-- Those of which their chats do not know, with the chats' ids; not those of forgotten ones.
+SELECT arrivals.rowid, chats.id, arrivals.id, role, at, hidden, seal, arrivals.body
+FROM arrivals LEFT JOIN chats ON chats.number = arrivals.id >> 32
+WHERE arrivals.id >= :low AND arrivals.id < :high AND arrivals.rowid <= :last
+AND (chats.number IS NULL OR NOT arrivals.id & 4294967295 BETWEEN 1 AND chats.next - 1)
+AND arrivals.id >> 32 NOT IN (SELECT CAST(substr(name, 12, 20) AS BIGINT) FROM facts WHERE name LIKE 'forgetting %')
+
+-- name: set_arrival_aside
+-- Copy what has arrived and cannot be put where it says to where it does no harm.
+INSERT INTO damaged_turns (set_aside_at, chat, id, role, at, hidden, seal, body)
+SELECT at, (SELECT chats.id FROM chats WHERE number = arrivals.id >> 32), id, role, at, hidden, seal, body FROM arrivals
+WHERE rowid = :arrival
+
+-- name: forget_arrival
+-- It was set aside.
+DELETE FROM arrivals WHERE rowid = :arrival
 
 -- name: place_arrivals
 -- Put what has arrived in its place, where nothing else is.
