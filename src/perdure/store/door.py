@@ -3,7 +3,8 @@
 SQLite has them look again every so often instead, in the end every tenth of a second. This is about waiting only: it is
 still SQLite that lets one in at a time. So whoever waits too long here, or finds no way to wait, simply goes on to it.
 
-    <database>-door                    empty; locked by the process whose turn it is
+    <database>-door                    empty; its first byte is locked by the process whose turn it is, and its second
+                                       is shared by all processes that have the database open: so the first one knows
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
+from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, lockf
 from queue import SimpleQueue
 from threading import get_ident
+from time import sleep
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from perdure.store.desk import Desk, Handing
 
 _AT_ONCE = LOCK_EX | LOCK_NB
+#: Which bytes are locked: how many, and from where on.
+_TURN, _PRESENCE = (1, 0), (1, 1)
+#: How long whoever comes second waits for the first one to have looked: so often, with as many seconds in between.
+_TRIES, _PAUSE = 500, 0.02
 
 
 class Door:
@@ -47,6 +53,15 @@ class Door:
         #: Whether somebody waits for the lock whom nobody waits for any more.
         self._is_given_up = False
         self._file = _opened(f"{path}-door")
+        #: Whether nobody else has the database open, and nobody has yet said `look_is_over` here.
+        self.is_first = self._file is not None and _is_first(self._file)
+
+    def look_is_over(self) -> None:
+        """Let others open the database, too: the first one has seen what it had to see before anybody does."""
+        if self.is_first and self._file is not None:
+            self.is_first = False
+            with suppress(OSError):
+                lockf(self._file, LOCK_SH | LOCK_NB, *_PRESENCE)
 
     def __del__(self) -> None:
         self.begin_anew()
@@ -104,7 +119,7 @@ class Door:
             self._turn.release()
             return
         # Nothing happens where it was not got.
-        lockf(self._file, LOCK_UN)
+        lockf(self._file, LOCK_UN, *_TURN)
         self._turn.release()
         desk = self.desk
         if desk is not None and not desk.is_empty():
@@ -125,12 +140,12 @@ class Door:
         def wait() -> None:
             # Of two processes that wait for each other, at the doors of two databases, one gets an error.
             with suppress(OSError):
-                lockf(file, LOCK_EX)
+                lockf(file, LOCK_EX, *_TURN)
             with guard:
                 over.append(True)
                 got.release()
                 if self._is_given_up:
-                    lockf(file, LOCK_UN)
+                    lockf(file, LOCK_UN, *_TURN)
                     self._is_given_up = False
 
         _waiter().put(wait)
@@ -174,11 +189,29 @@ class Passage:
 def _is_got(file: int) -> bool:
     """Get the lock, if nobody has it; where there can be none, that is as good."""
     try:
-        lockf(file, _AT_ONCE)
+        lockf(file, _AT_ONCE, *_TURN)
     except (BlockingIOError, PermissionError):
         return False
     except OSError:
         return True
+    return True
+
+
+def _is_first(file: int) -> bool:
+    """Be among those who have the database open, and return whether there was nobody; False where nobody can tell."""
+    try:
+        lockf(file, _AT_ONCE, *_PRESENCE)
+    except (BlockingIOError, PermissionError):
+        for _ in range(_TRIES):
+            try:
+                lockf(file, LOCK_SH | LOCK_NB, *_PRESENCE)
+            except OSError:
+                sleep(_PAUSE)
+            else:
+                break
+        return False
+    except OSError:
+        return False
     return True
 
 

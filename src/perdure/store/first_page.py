@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
 
-from perdure.store import migrations
+from perdure.store import log, migrations
 from perdure.store.files import cannot, private_file
 from perdure.store.foreign import file_uri
 from perdure.store.read_only_sqlite import NoDatabase
@@ -62,8 +62,13 @@ def hides_pages(path: str) -> bool:
     return int.from_bytes(head[28:32], "big") < size_of(path) // _SIZE
 
 
+def is_log_broken(path: str) -> bool:
+    """Return whether SQLite would read less of the log of a database than was committed."""
+    return log.is_broken(beside(path)[1])
+
+
 def is_copied_readably(path: str, copy: str) -> bool:
-    """Copy a database that does not say which tables it has to one that does; False when there is no way.
+    """Copy a database that does not say which tables it has to one that does, and with all of its log; False when there is no way.
 
     Nothing is changed at `path`. Raises `StoreUnusable` where it cannot be copied.
     """
@@ -73,6 +78,10 @@ def is_copied_readably(path: str, copy: str) -> bool:
         for old, new in zip(beside(path)[:2], beside(copy)[:2], strict=True):
             with suppress(FileNotFoundError):
                 shutil.copyfile(old, new)
+        if is_log_broken(copy):
+            log.relink(beside(copy)[1])
+            if tables_of(copy) is not None and not hides_pages(copy):
+                return True
         with open(copy, "rb") as file:
             first = file.read(_SIZE)
         pages = max(1, size_of(copy) // _SIZE)

@@ -19,7 +19,16 @@ from perdure.model.run import Run
 from perdure.model.snapshot import Snapshot
 from perdure.store.chat_rows import SPAN, chat_from, is_turn_of
 from perdure.store.driver import Row
-from perdure.store.first_page import UNREADABLE_PAGE, WAYS, hides_pages, is_copied_readably, remove, size_of, tables_of
+from perdure.store.first_page import (
+    UNREADABLE_PAGE,
+    WAYS,
+    hides_pages,
+    is_copied_readably,
+    is_log_broken,
+    remove,
+    size_of,
+    tables_of,
+)
 from perdure.store.foreign import file_uri
 from perdure.store.forgetting import marked
 from perdure.store.jobs import job_from
@@ -70,10 +79,12 @@ class Saved(Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def wreck_of(path: str) -> Iterator[Wreck]:
-    """What is left in a damaged file: where its first page is what is damaged, in a copy that lasts as long as this."""
+    """What is left in a damaged file: where its first page or its log is what is damaged, in a copy that lasts as long as this."""
     copy = f"{path}.copy"
     try:
-        is_copied = (tables_of(path) is None or hides_pages(path)) and is_copied_readably(path, copy)
+        is_copied = (tables_of(path) is None or hides_pages(path) or is_log_broken(path)) and is_copied_readably(
+            path, copy
+        )
         yield Wreck(copy, is_copy=True) if is_copied else Wreck(path)
     finally:
         remove(copy)

@@ -98,12 +98,16 @@ class SQLite:
         if self._file is None:
             raise _replaced(path)
         self.door = door_of(path)
+        if self.door.is_first:
+            # Only then: whoever is in has read the log already, and what it takes grows with the log.
+            refuse_broken_log(path)
         forking.lets_go(self)
         forking.enter(self)
         try:
             self._connect()
         finally:
             self.busy = 0
+        self.door.look_is_over()
 
     def _connect(self) -> None:
         path = self.path
@@ -421,6 +425,21 @@ def refuse_lone_log(path: str) -> None:
             f"The database {path} is {'empty' if os.path.exists(path) else 'not there'}, but its log {log} holds what "
             "was written to it: put the database back beside its log, or let `perdure check --repair` set the log "
             "aside and begin a new one.",
+            path=path,
+        )
+
+
+def refuse_broken_log(path: str) -> None:
+    """Raise `StoreDamaged` where opening the database at `path` would cost what was committed behind a damaged place."""
+    log = beside(os.path.realpath(path))[1]
+    if not _size(log):
+        return
+    from perdure.store.log import is_broken
+
+    if is_broken(log):
+        raise errors.StoreDamaged(
+            f"The database {path} cannot be used: its log {log} is damaged, and what was written behind that place "
+            "would be lost; `perdure check --repair` reads it back.",
             path=path,
         )
 
