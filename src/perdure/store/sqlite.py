@@ -436,7 +436,8 @@ def refuse_broken_log(path: str) -> None:
         return
     from perdure.store.log import is_broken
 
-    if is_broken(log):
+    # Twice: a program that is not ours may write to it right now, and be read in the midst.
+    if is_broken(log) and is_broken(log):
         raise errors.StoreDamaged(
             f"The database {path} cannot be used: its log {log} is damaged, and what was written behind that place "
             "would be lost; `perdure check --repair` reads it back.",
