@@ -234,6 +234,83 @@ def test_a_pane_the_daemon_does_not_follow_is_looked_at(perdure: Perdure, tmux: 
         assert (unknown.code, "does not follow 'work'" in sentence(unknown)) == (3, True), unknown
 
 
+def test_the_id_of_what_was_let_go_of_means_nobody(
+    perdure: Perdure, begin: Begin, tmux: TmuxServer, simulants: Simulants
+) -> None:
+    _agent(tmux, simulants, "work", "--think", "0.1")
+    with watching(perdure) as daemon:
+        tmux.run("send-keys", "-t", "work", "hello", "Enter")
+        run = daemon.await_state("work:0.0", "attention(done)")
+        by_id, by_place = (begin(target, "--until", "permission") for target in (run.id, "work"))
+        for each in (by_id, by_place):
+            _await_question(each)
+        perdure.ok("kill", "--detach", run.id)
+        after = daemon.last()
+        let_go = _ended(by_id)
+        assert (let_go.code, f"`perdure follow {run.id}` does so again" in sentence(let_go)) == (3, True), let_go
+        _is_nobody(perdure, run.id)
+        assert daemon.last() == after
+        # Whoever named the place meant whoever is there.
+        wait_for(lambda: _has_begun(by_place), "the beginning")
+        tmux.run("send-keys", "-t", "work", "run make", "Enter")
+        ran = _ended(by_place)
+        assert (ran.code, "work:0.0 (work:0.0): attention(permission)" in ran.out) == (0, True), ran
+    _is_nobody(perdure, run.id)
+    assert stored_runs()[run.id].status.word == "attention(done)"
+
+
+def _is_nobody(perdure: Perdure, id: str) -> None:
+    """See that whoever waits for a run that was let go of, or has seen it, hears so."""
+    waits = [("wait", id, "--until", word, "--timeout", "0") for word in ("idle", "busy", "exited")]
+    for words in (*waits, ("seen", id), ("send", id, "hello")):
+        ran = perdure(*words)
+        assert ran.code == 3, ran
+        assert f"{id} is not followed any more" in sentence(ran)
+        assert f"`perdure follow {id}` does so again" in ran.err
+
+
+@pytest.mark.parametrize("ends", ["kill-session", "kill-server"])
+@pytest.mark.parametrize("let_go", [False, True])
+def test_a_run_whose_pane_is_gone_has_ended_whatever_it_was(
+    perdure: Perdure, tmux: TmuxServer, let_go: bool, ends: str
+) -> None:
+    for name in ("work", "other"):
+        tmux.run("new-session", "-d", "-s", name, "-n", "w")
+    settle(tmux)
+    with watching(perdure) as daemon:
+        run = daemon.await_state("work:0.0", "idle")
+        if let_go:
+            perdure.ok("kill", "--detach", run.id)
+        tmux.run(ends, *(("-t", "work") if ends == "kill-session" else ()))
+        daemon.wait_for(lambda: stored_runs()[run.id].status.word == "exited", "the end")
+        _has_ended(perdure, run.id)
+    _has_ended(perdure, run.id)
+
+
+def test_without_a_daemon_a_pane_that_is_gone_has_ended_too(perdure: Perdure, tmux: TmuxServer) -> None:
+    for name in ("work", "other"):
+        tmux.run("new-session", "-d", "-s", name, "-n", "w")
+    settle(tmux)
+    with watching(perdure) as daemon:
+        run = daemon.await_state("work:0.0", "idle")
+    tmux.run("kill-session", "-t", "work")
+    _is_waited_for_in_vain(perdure, run.id)
+
+
+def _has_ended(perdure: Perdure, id: str) -> None:
+    """See that whoever waits for a run whose pane is gone, or has seen it, hears so."""
+    _is_waited_for_in_vain(perdure, id)
+    ran = perdure("seen", id)
+    assert (ran.code, f"The pane of {id} is gone" in sentence(ran)) == (3, True), ran
+
+
+def _is_waited_for_in_vain(perdure: Perdure, id: str) -> None:
+    for word in ("idle", "busy"):
+        ran = perdure("wait", id, "--until", word, "--timeout", "0")
+        assert (ran.code, f"{id} has ended and was not {word}" in sentence(ran)) == (1, True), ran
+    assert perdure.ok("wait", id, "--until", "exited", "--timeout", "0").out == f"{id} (work:0.0): exited\n"
+
+
 def test_one_who_looks_is_told_as_soon_as_the_daemon_follows(perdure: Perdure, begin: Begin, tmux: TmuxServer) -> None:
     tmux.run("new-session", "-d", "-s", "work", "-n", "w")
     settle(tmux)

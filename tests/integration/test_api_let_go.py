@@ -40,6 +40,10 @@ def test_what_is_let_go_of_is_said_to_live_on_and_can_be_followed_again(perdure:
                 assert run.pane in late
                 assert "gone" not in late
                 assert "restore" not in late
+                waited = await client.get(f"/api/runs/{run.id}/wait", params={"until": "idle", "timeout": "0"})
+                assert (waited.status_code, waited.json()["message"]) == (404, late)
+                seen = await client.post(f"/api/runs/{run.id}/seen")
+                assert (seen.status_code, seen.json()["message"]) == (404, late)
                 [last, *_] = (await client.get(f"/api/runs/{run.id}/timeline")).json()["items"]
                 assert last["data"]["because"] == "Somebody wanted it followed no longer; its pane was left as it was."
                 said = sentence(await asyncio.to_thread(perdure, "send", run.id, "hello"))

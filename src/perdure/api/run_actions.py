@@ -32,7 +32,7 @@ from perdure.live.meant import changed_since
 from perdure.live.present import end_run
 from perdure.live.prompts import is_same, prompt_on
 from perdure.live.typed import Message, message
-from perdure.live.until import is_reached, words_of
+from perdure.live.until import Outcome, outcome, words_of
 from perdure.model.masked import without_keys
 from perdure.model.run import Run
 from perdure.model.user import User
@@ -219,7 +219,7 @@ async def wait(world: World, caller: Who, id: Id, until: Until, timeout: Timeout
     except NotReached:
         run = await world.run(id, caller)
     # Of what is told, and not of a moment before.
-    return Awaited(reached=is_reached(run.status, words), **structs.asdict(world.rows.of(run)))
+    return Awaited(reached=outcome(run, words) is Outcome.REACHED, **structs.asdict(world.rows.of(run)))
 
 
 @post("/api/runs/{id:str}/seen", status_code=200, responses=failures(404))

@@ -15,6 +15,7 @@ from perdure.daemon.protocol import MarkSeen
 from perdure.errors import NoDaemon, RunNotFound
 from perdure.host.clock import now, pause, ticking
 from perdure.live.advance import advance
+from perdure.live.ending import why_over
 from perdure.live.weigh import Track
 from perdure.model.observation import Watched
 from perdure.model.run import Reason, Run
@@ -36,10 +37,10 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
         before, after = _told(setup, args)
     except NoDaemon:
         before, after = _recorded(setup, args)
-    was_done = before.status.reason is Reason.DONE
+    is_seen = before.status.reason is Reason.DONE and after.status.reason is not Reason.DONE
     if args.json:
-        print_json({"run": after.id, "target": after.place.target, "seen": was_done, "state": after.status.word})
-    elif was_done:
+        print_json({"run": after.id, "target": after.place.target, "seen": is_seen, "state": after.status.word})
+    elif is_seen:
         print(printable(f"{after.id} ({after.place.target}): seen, and {after.status.word} now."))
     else:
         print(printable(f"{after.id} ({after.place.target}): {after.status.word}; there was nothing new to see."))
@@ -57,7 +58,12 @@ def _told(setup: Setup, args: argparse.Namespace) -> tuple[Run, Run]:
 
 
 def _the_same(setup: Setup, args: argparse.Namespace, run: Run) -> Run:
-    """Return the run somebody has seen. Raises `RunReplaced` when the screen of that id is another's by now."""
+    """Return the run somebody has seen.
+
+    Raises `RunNotFound` when it is over, and `RunReplaced` when the screen of that id is another's by now.
+    """
+    if run.is_over:
+        raise RunNotFound(why_over(run))
     if run.id == args.target:
         refuse_others(setup, run)
     return run

@@ -15,10 +15,12 @@ from perdure.cli.render import print_json, printable
 from perdure.cli.send import seconds
 from perdure.daemon.call import call, daemon_there
 from perdure.daemon.protocol import Wait
-from perdure.errors import NoDaemon, RunReplaced
-from perdure.host.clock import pause, ticking
+from perdure.errors import NoDaemon, NotFound, RunNotFound, RunReplaced
+from perdure.host.clock import now, pause, ticking
 from perdure.live.meant import meant_by, stranger
 from perdure.live.until import WORDS, Outcome, ended, not_reached, outcome, words_of
+from perdure.live.weigh import Track
+from perdure.model.observation import Ended, Ending
 from perdure.model.run import Run
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ def _told(
     """
     from perdure.cli.aim import refuse_others, run_in, run_meant
 
+    run: Run | Aim | None = None
     try:
         runs = ask_runs(setup, args, PATIENCE if deadline is None else min(PATIENCE, _left(deadline) + _GRACE))
         run = run_in(aimed, runs) if aimed is not None else run_meant(setup, args, runs)
@@ -77,9 +80,15 @@ def _told(
             refuse_others(setup, run)
         left = None if deadline is None else _left(deadline)
         patience = None if left is None else left + _GRACE
-        return msgspec.convert(call(setup.state_dir, Wait(run=run.id, until=until, timeout=left), patience), type=Run)
+        answer = call(setup.state_dir, Wait(run=run.id, until=until, timeout=left), patience)
+        return msgspec.convert(answer, type=Run)
     except NoDaemon:
         return None
+    except RunNotFound:
+        if isinstance(run, Run) and run.id != args.target:
+            # It was let go of meanwhile, and whoever is in that place is meant.
+            return None
+        raise
 
 
 def _left(deadline: float) -> float:
@@ -94,8 +103,14 @@ def _looked(setup: Setup, args: argparse.Namespace, until: tuple[str, ...], dead
     from perdure.cli.aim import aim, look_around, refuse_others
     from perdure.cli.watching import Watching
 
-    there, missed = look_around(setup, args)
-    aimed = aim(setup, args.target, there, missed)
+    try:
+        there, missed = look_around(setup, args)
+        aimed = aim(setup, args.target, there, missed)
+    except NotFound:
+        gone = _gone(setup, args)
+        if gone is None or (settled := _settled(gone, until)) is None:
+            raise
+        return settled
     if aimed.run is not None:
         refuse_others(setup, aimed.run)
     watching = Watching(setup, aimed)
@@ -106,17 +121,34 @@ def _looked(setup: Setup, args: argparse.Namespace, until: tuple[str, ...], dead
         run = structs.replace(watching.run, id=watching.run.place.target) if is_watched else watching.run
         if aimed.run is not None and (why := _is_another(aimed.run, watching)):
             raise RunReplaced(f"{run.id} ({run.place.target}): {why}.")
-        stands = outcome(run, until) if watching.is_settled else Outcome.WAITING
-        if stands is Outcome.REACHED:
-            return run
-        if stands is Outcome.ENDED:
-            raise ended(run, until)
+        if watching.is_settled and (settled := _settled(run, until)) is not None:
+            return settled
         if deadline is not None and ticking() >= deadline:
             raise not_reached(run, until)
         pause(_EVERY if deadline is None else min(_EVERY, _left(deadline)))
         if (told := _told(setup, args, until, deadline, aimed)) is not None:
             return told
         watching.look()
+
+
+def _settled(run: Run, until: tuple[str, ...]) -> Run | None:
+    """Return a run that is in one of the states, None when it may come into one. Raises `RunEnded` when it cannot."""
+    stands = outcome(run, until)
+    if stands is Outcome.ENDED:
+        raise ended(run, until)
+    return run if stands is Outcome.REACHED else None
+
+
+def _gone(setup: Setup, args: argparse.Namespace) -> Run | None:
+    """Return the run whose id the target is as one whose pane is gone; None where it is no id, or of one that was let go of."""
+    from perdure.cli.aim import run_by_id
+    from perdure.live.advance import advance
+
+    run = run_by_id(setup, args)
+    if run is None or run.detached:
+        return None
+    # That it is gone may not have been noted.
+    return run if run.is_over else advance(Track(run=run), Ended(what=Ending.PANE), now())[0].run
 
 
 def _is_another(meant: Run, watching: Watching) -> str:

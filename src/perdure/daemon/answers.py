@@ -122,6 +122,8 @@ def _run(rounds: Rounds, id: str, uid: int) -> Run:
 
 def _seen(rounds: Rounds, id: str, uid: int) -> Run:
     before = _run(rounds, id, uid)
+    if before.is_over:
+        raise RunNotFound(why_over(before))
     rounds.supervisor.observe(id, Watched(), rounds.world.now())
     if before.unseen or before.status.reason is Reason.DONE:
         _promise(rounds, id, "taken as seen")

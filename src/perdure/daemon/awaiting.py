@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 
-from perdure.errors import NoDaemon
+from perdure.errors import NoDaemon, RunNotFound
+from perdure.live.ending import why_over
 from perdure.live.feed import Feed
 from perdure.live.until import Outcome, checked, ended, not_reached, outcome
 from perdure.model.run import Run
@@ -16,7 +17,7 @@ async def await_state(
 ) -> Run:
     """Return the run once it is in one of these states, at once when it is already.
 
-    Raises what `find` raises, `RunEnded`, `NotReached` when the time is up, and `NoDaemon` when the feed closes. `find`
+    Raises what `find` raises, `RunEnded`, `RunNotFound` when it was let go of, `NotReached` when the time is up, and `NoDaemon` when the feed closes. `find`
     is asked anew whenever something about the run is published: what it says is at least as new as that.
     """
     checked(until)
@@ -45,6 +46,8 @@ async def _arrived(find: Callable[[], Awaitable[Run]], until: Collection[str]) -
 
 
 def _has_arrived(run: Run, until: Collection[str]) -> bool:
+    if run.detached:
+        raise RunNotFound(why_over(run))
     stands = outcome(run, until)
     if stands is Outcome.ENDED:
         raise ended(run, until)

@@ -127,7 +127,7 @@ class Supervisor:
             each for each in wanted if at_once or self._has_begun(each, *contents[each.server.key, each.pane], now)
         ]
         servers = {capture.server.key for capture in captures}
-        self._let_go_for_good(everything, servers)
+        self._let_go_for_good(everything, servers, missing, now)
         everyone = [*self._over.values(), *self.runs]
         young = {
             run.id for run in self.runs if run.identity is None and timedelta() <= now - run.created_at < SAYS_WITHIN
@@ -153,15 +153,18 @@ class Supervisor:
         self._index()
         return Left(without_id=without_id, not_begun=len(wanted) - len(found), unsaid=len(unsaid))
 
-    def _let_go_for_good(self, found: Sequence[Found], servers: Collection[str]) -> None:
+    def _let_go_for_good(self, found: Sequence[Found], servers: Collection[str], what: Ending, now: datetime) -> None:
         """Take in which panes that were let go of are gone: of those nobody may say that they were left as they were."""
         there = {(each.server.key, each.process, each.pane) for each in found}
         for run in [run for run in self._over.values() if run.detached and run.server.key in servers]:
             key = (run.server.key, run.process, run.pane)
             if key not in there:
                 self._let_go.discard(key)
-                self._over[run.id] = structs.replace(run, detached=False)
+                last = Track(run=structs.replace(run, ended_at=None, detached=False))
+                gone, events = advance(last, Ended(what=what), now)
+                self._over[run.id] = gone.run
                 self._dirty[run.id] = None
+                self._events += events
 
     def _has_begun(self, found: Found, capture: Capture, pane: Pane, now: datetime) -> bool:
         """Return whether it can be said who is in a pane: not while its first process is still a copy of tmux, or unseen.
@@ -232,6 +235,7 @@ class Supervisor:
         self._events.append(event)
         for run in [run for run in self.runs if run.server.key == server]:
             self.observe(run.id, Ended(what=Ending.SERVER), now)
+        self._let_go_for_good((), (server,), Ending.SERVER, now)
 
     def health(self, server: str, health: Health) -> None:
         """Say of all runs of a server whether what is said of them can be up to date."""

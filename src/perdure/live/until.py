@@ -42,8 +42,9 @@ def is_reached(status: Status, words: Collection[str]) -> bool:
 
 
 def outcome(run: Run, words: Collection[str]) -> Outcome:
-    """Return how waiting for a run stands."""
-    if is_reached(run.status, words):
+    """Return how waiting for a run stands. What one that is over was before counts for nothing, except that it had exited."""
+    is_so = not run.is_over or run.status.state is RunState.EXITED
+    if is_so and is_reached(run.status, words):
         return Outcome.REACHED
     return Outcome.ENDED if run.is_over or run.status.state is RunState.EXITED else Outcome.WAITING
 

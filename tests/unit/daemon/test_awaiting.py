@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from msgspec import structs
 
 from perdure.daemon.awaiting import await_state
-from perdure.errors import NoDaemon, NotReached, RunEnded, UsageError
+from perdure.errors import NoDaemon, NotReached, RunEnded, RunNotFound, UsageError
 from perdure.live.feed import Feed
 from perdure.model.event import EventKind
 from perdure.model.run import Reason, Run, RunState
+from tests.builders import NOON
 from tests.unit.live.events import a_run, a_status, an_event
 
 BUSY = a_run(status=a_status(RunState.BUSY))
@@ -113,6 +115,13 @@ def test_one_that_has_ended_is_not_waited_for() -> None:
     desk = Desk(BUSY)
     with pytest.raises(RunEnded, match="was not idle or error"):
         _play(desk, lambda: desk.wait("idle", "error"), lambda: None, lambda: desk.become(GONE))
+
+
+def test_one_that_was_let_go_of_is_nobody() -> None:
+    desk = Desk(BUSY)
+    let_go = structs.replace(DONE, ended_at=NOON, detached=True)
+    with pytest.raises(RunNotFound, match="`perdure follow r1` does so again"):
+        _play(desk, lambda: desk.wait("idle"), lambda: None, lambda: desk.become(let_go))
 
 
 def test_when_the_time_is_up_its_state_is_told() -> None:

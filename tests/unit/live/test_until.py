@@ -47,6 +47,9 @@ def test_a_status_is_what_its_words_say(status: Status, words: set[str]) -> None
         (a_run(status=a_status(RunState.EXITED)), ["idle"], Outcome.ENDED),
         (a_run(status=a_status(RunState.EXITED), ended_at=NOON), ["exited"], Outcome.REACHED),
         (a_run(status=a_status(RunState.UNKNOWN), ended_at=NOON), ["idle"], Outcome.ENDED),
+        # What it was before it was over says nothing of what it is.
+        (a_run(ended_at=NOON), ["idle"], Outcome.ENDED),
+        (a_run(status=a_status(RunState.ATTENTION, Reason.DONE), ended_at=NOON), ["idle", "done"], Outcome.ENDED),
     ],
 )
 def test_waiting_ends_when_it_is_reached_or_cannot_be(run: Run, words: list[str], expected: Outcome) -> None:
