@@ -16,7 +16,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from perdure.agents import Roster
-from perdure.errors import NotFound
+from perdure.errors import NotFound, Unanswered
 from perdure.host.clock import ticking
 from perdure.host.processes import is_alive
 from perdure.live.drafts import draft
@@ -34,6 +34,7 @@ from perdure.live.typed import (
     objection,
     outlook,
     part_said,
+    sign_of_keys,
 )
 from perdure.model.identity import Identity
 from perdure.model.process import Process
@@ -44,7 +45,7 @@ from perdure.model.text import encode
 from perdure.model.wrapped import Stage, read_wrapper
 from perdure.ports import AgentAdapter, HostView, ReadsTranscripts, TellsState
 from perdure.tmux.act import OTHERS_TOO, PASSING, Spot, leave_mode, paste, press
-from perdure.tmux.peek import Peeked, peek, started_with
+from perdure.tmux.peek import Peeked, is_there, peek, started_with
 
 #: How long a text may take to show up, at most.
 _ECHO = 2.0
@@ -53,6 +54,12 @@ _SETTLE = 0.2
 #: After how long Enter is pressed again for a text that stands where it was.
 _AGAIN = 1.0
 _INTERVAL = 0.1
+#: How long a pane is looked at before keys to see whether it prints by itself: an agent's, of which more is known, and any other.
+_MOMENT, _WHILE = 0.3, 1.2
+#: How long after keys a program's end is their doing.
+_AT_ONCE = 1.0
+#: How long an agent that was told to stop may take to.
+_STOPPING = 3.0
 _PLAIN = Message(text="anything")
 #: How long what an agent was told may stand in its input though it has it.
 _DRAWN = 1.0
@@ -156,6 +163,9 @@ class _Delivering:
         self._deadline = ticking() + timeout
         self._sent_at = now()
         self._typed = False
+        #: Whether what comes behind the text was pressed; None while that is not known.
+        self._pressed: bool | None = False
+        self._restless = False
         self._enters = 0
         self._agent: AgentAdapter | None = None
         self._process: Process | None = None
@@ -176,6 +186,8 @@ class _Delivering:
         try:
             if before.pane.mode:
                 leave_mode(self._spot)
+            if not self._message.text:
+                self._restless = self._prints_by_itself(before)
             if before.pane.mode or ticking() - looked >= _INTERVAL:
                 # Who was there some time ago is not who is there.
                 before = self._look() or before
@@ -183,11 +195,37 @@ class _Delivering:
                     return self._is(Result.REFUSED, why, look=before)
             self._before, self._was_busy = before, self._is_busy(before)
             return self._tell(before)
+        except Unanswered:
+            if not self._typed:
+                raise
+            return self._is(Result.UNCONFIRMED, self._silenced())
         except NotFound:
             if not self._typed:
                 return self._is(Result.REFUSED, "what was there ended just then; look again")
             left = "" if self._enters else ", and Enter was not pressed"
             return self._is(Result.UNCONFIRMED, f"its program ended just then: the text was typed{left}")
+
+    def _silenced(self) -> str:
+        """What came of something after which its server did not answer any more."""
+        told = self._message
+        why = f"{'it was typed' if told.text else 'the keys were pressed'}, and then its server did not answer"
+        if self._pressed or not told.text or not (told.keys or told.enter):
+            return why
+        if self._pressed is None:
+            return f"{why}: whether Enter was pressed is not known"
+        return f"{why}: Enter was not pressed, and the text may stand in the input"
+
+    def _prints_by_itself(self, before: _Look) -> bool:
+        """Whether a pane shows something new though nobody told it anything: then what it shows after keys proves nothing."""
+        began, length = ticking(), _MOMENT if before.reading is not None else _WHILE
+        moves = False
+        while not moves and ticking() - began < length:
+            self._pause(_INTERVAL)
+            pane = peek(self._spot)
+            moves = pane is not None and has_moved(before.pane.lines, pane.lines)
+        # Nobody has been told anything so far.
+        self._deadline += ticking() - began
+        return moves
 
     def _refusal(self, look: _Look) -> str:
         told, expected = self._message, self._to.meant.agent
@@ -244,10 +282,11 @@ class _Delivering:
 
     def _tell(self, before: _Look) -> Delivery:
         told = self._message
+        self._sent_at = self._now()
         if not told.text:
             press(self._spot, told.keys)
+            self._typed = True
             return self._watch_keys(before)
-        self._sent_at = self._now()
         paste(self._spot, encode(told.text))
         self._typed = True
         typed, look = self._await_echo(before)
@@ -264,7 +303,10 @@ class _Delivering:
         return self._confirm(before, typed)
 
     def _press(self, keys: tuple[str, ...]) -> None:
+        if not self._pressed:
+            self._pressed = None
         press(self._spot, keys)
+        self._pressed = True
         self._enters += keys.count("Enter")
 
     def _unexpected(self, look: _Look | None, before: _Look) -> str:
@@ -308,13 +350,40 @@ class _Delivering:
             self._pause(_INTERVAL)
 
     def _watch_keys(self, before: _Look) -> Delivery:
+        """Wait until the pane, or its agent, shows what came of keys. One that prints anyway shows nothing by that."""
+        pressed, last = ticking(), ""
+        was = before.reading.state if before.reading is not None else None
+        is_at_work = self._was_busy and was is not State.ATTENTION
+        is_restless = self._restless or is_at_work
+        # Until when its screen may tell: it may also end its work by itself, and later than that it does.
+        until = self._deadline if not is_at_work else pressed + (_STOPPING if was is State.BUSY else 0.0)
         while True:
             self._pause(_INTERVAL)
             look = self._look()
-            if look is None or look.pane.is_dead or has_moved(before.pane.lines, look.pane.lines):
+            if look is None or look.pane.is_dead or look.pane.pid != before.pane.pid:
+                return self._over_after_keys(look, at_once=ticking() - pressed < _AT_ONCE)
+            if not is_restless and has_moved(before.pane.lines, look.pane.lines):
                 return self._is(Result.DELIVERED, "the pane answered to the keys", by="screen", look=look)
-            if ticking() >= self._deadline:
-                return self._is(Result.UNCONFIRMED, "the keys were pressed, and the pane shows nothing new", look=look)
+            if not self._was_busy and (by := self._busy_since()):
+                return self._is(Result.DELIVERED, f"its {by} says so", by=by, look=look)
+            sign = sign_of_keys(before.reading, look.reading, self._message.keys)
+            # What is redrawn is gone for a moment: twice is gone.
+            if sign and sign == last and ticking() < until:
+                return self._is(Result.DELIVERED, sign, by="screen", look=look)
+            last = sign
+            if ticking() >= self._deadline or (is_restless and before.who.adapter is None):
+                why = "the pane was printing anyway" if is_restless else "the pane shows nothing new"
+                return self._is(Result.UNCONFIRMED, f"the keys were pressed, and {why}", look=look)
+
+    def _over_after_keys(self, look: _Look | None, *, at_once: bool) -> Delivery:
+        """What is to be said where the program that keys were for is not there any more, or its pane is gone."""
+        if look is None and not is_there(self._spot):
+            return self._is(Result.UNCONFIRMED, "the keys were pressed, and then its server was gone")
+        if at_once:
+            return self._is(Result.DELIVERED, "its program ended at once", by="screen")
+        return self._is(
+            Result.UNCONFIRMED, "the keys were pressed, and its program ended a while after them", look=look
+        )
 
     def _watch_echo(self, before: _Look, typed: Held | None) -> Delivery:
         """A shell or a program nobody knows: that the text is shown is all there is to see."""
@@ -403,14 +472,22 @@ class _Delivering:
         text, since = self._message.text, self._sent_at
         if is_recorded(text, view.hooks(agent.name, process), since):
             return "hook"
-        if isinstance(agent, TellsState) and not self._was_busy:
-            for each in agent.told(process, view):
-                if each.state is RunState.BUSY and each.at >= since:
-                    return str(each.source)
+        if not self._was_busy and (by := self._busy_since()):
+            return by
         if ticking() - self._read_at < _READ_EVERY:
             return None
         self._read_at = ticking()
         return "transcript" if is_said(text, self._turns(), since) else None
+
+    def _busy_since(self) -> str | None:
+        """Who but the screen says that the agent has gone to work since it was told something."""
+        agent, process, view = self._agent, self._process, self._view
+        if process is None or view is None or not isinstance(agent, TellsState):
+            return None
+        told = agent.told(process, view)
+        return next(
+            (str(each.source) for each in told if each.state is RunState.BUSY and each.at >= self._sent_at), None
+        )
 
     def _turns(self) -> Iterable[Mapping[str, object]]:
         """What was said in the conversation, as far as it can be read."""

@@ -36,6 +36,9 @@ _SHORTENED = re.compile(r"\[[^\[\]]*\bpaste[^\[\]]*\]", re.IGNORECASE)
 #: What turns and counts while nothing happens.
 _RESTLESS = re.compile(r"[0-9⠀-⣿·✢✳✶✻✽*|/\\-]+")
 
+#: The keys that stop an agent's work.
+_STOPS = ("Escape", "C-c")
+
 
 class Message(Struct, frozen=True, kw_only=True):
     """What a pane is to be told."""
@@ -130,6 +133,21 @@ def outlook(
 def has_moved(before: Sequence[str], shown: Sequence[str]) -> bool:
     """Say whether a screen shows something else, apart from what turns and counts by itself."""
     return _still(before) != _still(shown)
+
+
+def sign_of_keys(was: ScreenReading | None, reading: ScreenReading | None, keys: Sequence[str]) -> str:
+    """Return what an agent's screen says came of keys, whatever else it prints by itself; "" when it does not tell.
+
+    `was` is what it said before. An agent at work may end that by itself: that says something of keys alone that stop it.
+    """
+    if was is None or reading is None or reading.frozen or was.state is reading.state:
+        return ""
+    if was.state is State.ATTENTION and reading.state is not None:
+        return "what it asked is gone"
+    if was.state is State.IDLE and reading.state is State.BUSY:
+        return "it went to work"
+    stops = was.state is State.BUSY and reading.state is State.IDLE and any(key in _STOPS for key in keys)
+    return "it stopped its work" if stops else ""
 
 
 def is_said(text: str, turns: Iterable[Any], since: datetime) -> bool:

@@ -73,6 +73,15 @@ def peek(spot: Spot) -> Peeked | None:
     )
 
 
+def is_there(spot: Spot) -> bool:
+    """Return whether the server of a pane is there, that very process, with the pane or without. Raises Unanswered."""
+    client = run.start(spot.socket, ["display-message", "-p", "#{pid}"], owner=spot.owner, timeout=spot.timeout)
+    run.gather([client])
+    if client.status is None:
+        raise Unanswered(f"The tmux server on {spot.socket} did not answer within {spot.timeout:g} s.")
+    return client.status == 0 and (spot.server is None or decode(client.answer).strip() == str(spot.server))
+
+
 def started_with(spot: Spot) -> tuple[str, ...]:
     """Return the words a pane was started with, as far as what tmux prints of them can be taken apart; () when it is gone."""
     client = run.start(

@@ -20,6 +20,7 @@ from perdure.live.typed import (
     objection,
     outlook,
     part_said,
+    sign_of_keys,
 )
 from perdure.model.screen import ScreenReading, State
 from perdure.model.text import decode, encode
@@ -31,6 +32,7 @@ TEXTS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs
 )
 IDLE = ScreenReading(rule="x.idle", state=State.IDLE)
 BUSY = ScreenReading(rule="x.busy", state=State.BUSY)
+ASKS = ScreenReading(rule="x.asks", state=State.ATTENTION, reason="permission")
 ABOVE = ("boxer 1.0", "", "what was said before")
 
 
@@ -176,3 +178,28 @@ def test_a_hooks_record_counts_when_it_holds_the_prompt() -> None:
     assert is_recorded("fix it now", [(NOON, record)], NOON)
     assert not is_recorded("fix it now", [(NOON, record)], NOON + timedelta(seconds=1))
     assert not is_recorded("other", [(NOON, record), (NOON, b"{"), (NOON, b"[1]")], NOON)
+
+
+@pytest.mark.parametrize(
+    ("was", "reading", "keys", "sign"),
+    [
+        (ASKS, IDLE, ["y"], "what it asked is gone"),
+        (ASKS, BUSY, ["1", "Enter"], "what it asked is gone"),
+        (IDLE, BUSY, ["Enter"], "it went to work"),
+        (BUSY, IDLE, ["Escape"], "it stopped its work"),
+        # It may have ended by itself, and may have asked for itself.
+        (BUSY, IDLE, ["x"], ""),
+        (BUSY, ASKS, ["Escape"], ""),
+        (BUSY, BUSY, ["Escape"], ""),
+        (ASKS, ASKS, ["y"], ""),
+        # Nobody knows what it was, or is.
+        (None, BUSY, ["Enter"], ""),
+        (ASKS, None, ["y"], ""),
+        (ASKS, ScreenReading(rule="x.viewer", frozen=True), ["y"], ""),
+        (ASKS, ScreenReading(rule="x.unread"), ["y"], ""),
+    ],
+)
+def test_a_screen_tells_what_came_of_keys(
+    was: ScreenReading | None, reading: ScreenReading | None, keys: list[str], sign: str
+) -> None:
+    assert sign_of_keys(was, reading, keys) == sign
