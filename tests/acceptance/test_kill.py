@@ -158,7 +158,58 @@ def test_a_run_is_named_by_its_id(crowd: TmuxServer, perdure: Perdure) -> None:
     assert only_json(perdure.ok("send", "--json", run.id, "hello"))["run"] == run.id
     assert only_json(perdure.ok("kill", "--json", run.id))["id"] == run.pane
     assert "a:0.0" not in _panes(crowd)
-    assert perdure("kill", run.id).code == 3
+    # What is gone already counts as killed; who was never there does not.
+    told = only_json(perdure.ok("kill", "--json", run.id))
+    assert told == {
+        "result": "gone",
+        "kind": "pane",
+        "id": run.pane,
+        "panes": 1,
+        "target": "a:0.0",
+        "shared": [],
+        "socket": crowd.socket,
+        "snapshot": None,
+    }
+    assert perdure.ok("kill", run.id).out == "pane a:0.0 (1 pane): gone already.\n"
+    assert perdure("kill", "r99").code == 3
+
+
+def test_a_run_whose_pane_is_gone_is_killed_already_and_followed_by_nobody(crowd: TmuxServer, perdure: Perdure) -> None:
+    with watching(perdure) as watcher:
+        run = watcher.await_run("a:0.0")
+        crowd.run("kill-session", "-t", "=a:")
+        watcher.await_gone(run.id)
+        assert only_json(perdure.ok("kill", "--json", run.id))["result"] == "gone"
+        ran = perdure("kill", "--detach", run.id)
+        assert (ran.code, f"The pane of {run.id} is gone" in sentence(ran)) == (3, True), ran
+        # What was let go of is there, and its id means nobody.
+        other = watcher.await_run("ab:0.0")
+        perdure.ok("kill", "--detach", other.id)
+        for words in (("kill",), ("kill", "--detach")):
+            ran = perdure(*words, other.id)
+            assert (ran.code, f"{other.id} is not followed any more" in sentence(ran)) == (3, True), ran
+    assert "ab:0.0" in _panes(crowd)
+
+
+def test_a_run_that_goes_on_in_another_pane_is_not_said_to_be_killed(
+    private_home: PrivateHome, tmux: TmuxServer, perdure: Perdure
+) -> None:
+    agents = Simulants(private_home)
+    tmux.run("new-session", "-d", "-s", "other", "-n", "w", "cat", "-")
+    perdure.ok("new", "work", "--agent", "simulant", "--prompt", "remember this")
+    agents.await_running(1, 2)
+    (conversation,) = agents.running()
+    with watching(perdure) as watcher:
+        run = watcher.await_run("work:0.0", lambda run: run.identity is not None and run.identity.certain)
+    told = only_json(perdure.ok("kill", "--json", "work"))
+    wait_for(lambda: not agents.running(), "the end of the agent")
+    perdure.ok("restore", "--from", told["snapshot"], "work")
+    wait_for(lambda: list(agents.running()) == [conversation], "the same conversation")
+    # Nobody has noted that it is the run it was.
+    ran = perdure("kill", run.id)
+    assert (ran.code, f"The pane of {run.id} is gone" in sentence(ran)) == (3, True), ran
+    assert list(agents.running()) == [conversation]
+    agents.end_all()
 
 
 # -- another agent in the pane of a run -------------------------------------------------------------------------------

@@ -93,6 +93,18 @@ def test_a_session_that_is_called_like_a_run_is_refused_with_what_names_each(
     assert {run.id for run in watched.runs()} == {"r1", "r2", "r3"}
 
 
+def test_a_pane_that_two_servers_have_is_named_with_its_socket(
+    watched: Watching, tmux: TmuxServer, tmux_server: Callable[[str], TmuxServer], perdure: Perdure
+) -> None:
+    other = tmux_server("other")
+    other.run("new-session", "-d", "-s", "elsewhere", "-n", "w", "cat", "-")
+    watched.await_run("elsewhere:0.0")
+    for words in COMMANDS.values():
+        said = _refused(perdure, words, "r1")
+        assert f"say '%0' with --socket {tmux.socket} for the run, 'r1:' for the session" in said, said
+    assert len(_panes(tmux)) == 3
+
+
 def test_a_session_that_is_called_like_a_pane_is_refused_with_what_names_each(
     watched: Watching, tmux: TmuxServer, perdure: Perdure
 ) -> None:

@@ -21,6 +21,7 @@ from perdure.live.find import both, enumerated, find_run
 from perdure.live.meant import meant_by
 from perdure.live.present import refuse_strangers
 from perdure.live.recognise import Found, found_in
+from perdure.model.identity import Identity
 from perdure.model.run import Run, number_of
 from perdure.model.server import Server
 from perdure.model.snapshot import Capture, Miss, Missed
@@ -94,7 +95,7 @@ def aim_at_part(setup: Setup, target: str, there: Sequence[Looked], missed: Sequ
     run = _find_run(setup, target)
     named = _named(target, there)
     if run is not None:
-        _refuse_both(run, named)
+        _refuse_both(run, named, there)
     try:
         part = _of_run(run, there) if run is not None else _only(target, named)
     except NotFound as error:
@@ -117,8 +118,23 @@ def run_by_id(setup: Setup, args: argparse.Namespace) -> Run | None:
         # Who does not answer, or is gone, has no session of that name as far as anybody knows.
         with suppress(Unanswered, Refused, NotFound):
             there, _ = look_around(setup, args)
-            _refuse_both(run, _named(args.target, there))
+            _refuse_both(run, _named(args.target, there), there)
     return run
+
+
+def gone_run(setup: Setup, args: argparse.Namespace, there: Sequence[Looked]) -> Run | None:
+    """Return the run whose id the target is, of which `aim` found no pane there, when that is gone for certain; else None.
+
+    It is not where the run was let go of, where its server was not looked at and nobody has noted its end, and where
+    its conversation goes on in another pane: it may be brought back with nobody noting that.
+    """
+    run = run_by_id(setup, args)
+    if run is None or run.detached:
+        return None
+    if not run.is_over and all(each.capture.server.key != run.server.key for each in there):
+        return None
+    found = [each.identity for looked in there for each in found_in(looked.capture)]
+    return None if any(each is not None and _is_conversation_of(run, each) for each in found) else run
 
 
 def owner_of(setup: Setup, capture: Capture) -> User:
@@ -214,6 +230,13 @@ def _was_there(setup: Setup, aimed: Aim, found: Found) -> str | None:
     return was.identity.agent if was is not None and was.identity is not None else None
 
 
+def _is_conversation_of(run: Run, identity: Identity) -> bool:
+    mine = run.identity
+    if mine is None or mine.conversation is None:
+        return False
+    return (identity.agent, identity.conversation) == (mine.agent, mine.conversation)
+
+
 def _is_in(aimed: Aim, run: Run) -> bool:
     capture = aimed.capture
     return (run.server.key, run.process, run.pane) == (capture.server.key, capture.topology.process, aimed.pane.id)
@@ -254,11 +277,13 @@ def _several(target: str, found: Sequence[AimedPart]) -> UsageError:
     )
 
 
-def _refuse_both(run: Run, named: Sequence[AimedPart]) -> None:
+def _refuse_both(run: Run, named: Sequence[AimedPart], there: Sequence[Looked]) -> None:
     if named:
         own = [] if run.is_over else [run.pane]
         others = [each for part in named for each in part.pane_ids]
-        raise UsageError(both(run.id, "run", [f"{run.pane} on {run.server.socket}"], others, own))
+        such = [each for looked in there for each in looked.capture.topology.panes if each.id == run.pane]
+        socket = run.server.socket if len(such) > 1 else None
+        raise UsageError(both(run.id, "run", [f"{run.pane} on {run.server.socket}"], others, own, socket))
 
 
 def _of_run(run: Run, there: Sequence[Looked]) -> AimedPart:

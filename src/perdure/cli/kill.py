@@ -11,13 +11,13 @@ from msgspec import Struct
 
 from perdure.agents import roster
 from perdure.cli._setup import Setup, add_server_arguments, with_setup
-from perdure.cli.aim import aim, aim_at_part, look_around, owner_of, run_by_id, run_of, view_of
+from perdure.cli.aim import aim, aim_at_part, gone_run, look_around, owner_of, run_by_id, run_of, view_of
 from perdure.cli.find import place_of, session_called
 from perdure.cli.render import counted, print_json, printable
 from perdure.cli.save import keep
 from perdure.errors import NoDaemon, NotFound, PerdureError, StoreUnusable
 from perdure.host.clock import now
-from perdure.live.ending import detached
+from perdure.live.ending import detached, why_over
 from perdure.live.present import end_run
 from perdure.model.run import Run
 from perdure.model.snapshot import Missed
@@ -53,8 +53,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _run(setup: Setup, args: argparse.Namespace) -> int:
     if args.detach:
         return _detach(setup, args)
-    there, missed = look_around(setup, args, scrollback=True)
-    doomed = _doomed(setup, args.target, there, missed)
+    there: list[Looked] = []
+    try:
+        there, missed = look_around(setup, args, scrollback=True)
+        doomed = _doomed(setup, args.target, there, missed)
+    except NotFound:
+        if (gone := gone_run(setup, args, there)) is None:
+            raise
+        return _gone_already(gone, as_json=args.json)
     snapshot = _kept(setup, doomed, anyway=args.anyway)
     capture = doomed.looked.capture
     timeout = setup.config.tmux.timeout_seconds
@@ -74,6 +80,16 @@ def _run(setup: Setup, args: argparse.Namespace) -> int:
 
 
 run = with_setup(_run)
+
+
+def _gone_already(run: Run, *, as_json: bool) -> int:
+    """Say of a run whose pane is gone that there was nothing to be ended."""
+    if as_json:
+        facts: dict[str, object] = {"kind": "pane", "id": run.pane, "panes": 1, "target": run.place.target}
+        print_json({"result": "gone", **facts, "shared": (), "socket": run.server.socket, "snapshot": None})
+    else:
+        print(printable(f"pane {run.place.target} (1 pane): gone already."))
+    return 0
 
 
 def _end(setup: Setup, spot: Spot, doomed: Doomed) -> bool:
@@ -153,7 +169,9 @@ def _detach(setup: Setup, args: argparse.Namespace) -> int:
     if run is None:
         there, missed = look_around(setup, args)
         run = run_of(setup, aim(setup, args.target, there, missed))
-    if run is None or run.is_over:
+    if run is not None and run.is_over:
+        raise NotFound(why_over(run))
+    if run is None:
         raise NotFound(f"Nobody follows {args.target!r}: only what `perdure up` watches can be let go of.")
     try:
         call(setup.state_dir, protocol.Detach(run=run.id), 10.0)

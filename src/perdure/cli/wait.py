@@ -26,6 +26,7 @@ from perdure.model.run import Run
 if TYPE_CHECKING:
     from perdure.cli.aim import Aim
     from perdure.cli.watching import Watching
+    from perdure.snapshots.look import Looked
 
 #: How often the pane is looked at where nobody else does.
 _EVERY = 0.5
@@ -103,11 +104,12 @@ def _looked(setup: Setup, args: argparse.Namespace, until: tuple[str, ...], dead
     from perdure.cli.aim import aim, look_around, refuse_others
     from perdure.cli.watching import Watching
 
+    there: list[Looked] = []
     try:
         there, missed = look_around(setup, args)
         aimed = aim(setup, args.target, there, missed)
     except NotFound:
-        gone = _gone(setup, args)
+        gone = _gone(setup, args, there)
         if gone is None or (settled := _settled(gone, until)) is None:
             raise
         return settled
@@ -139,16 +141,14 @@ def _settled(run: Run, until: tuple[str, ...]) -> Run | None:
     return run if stands is Outcome.REACHED else None
 
 
-def _gone(setup: Setup, args: argparse.Namespace) -> Run | None:
-    """Return the run whose id the target is as one whose pane is gone; None where it is no id, or of one that was let go of."""
-    from perdure.cli.aim import run_by_id
+def _gone(setup: Setup, args: argparse.Namespace, there: list[Looked]) -> Run | None:
+    """Return the run whose id the target is as one that has ended, where its pane is gone for certain; else None."""
+    from perdure.cli.aim import gone_run
     from perdure.live.advance import advance
 
-    run = run_by_id(setup, args)
-    if run is None or run.detached:
-        return None
+    run = gone_run(setup, args, there)
     # That it is gone may not have been noted.
-    return run if run.is_over else advance(Track(run=run), Ended(what=Ending.PANE), now())[0].run
+    return run if run is None or run.is_over else advance(Track(run=run), Ended(what=Ending.PANE), now())[0].run
 
 
 def _is_another(meant: Run, watching: Watching) -> str:

@@ -34,7 +34,9 @@ def find_run(runs: Sequence[Run], target: str) -> Run:
         raise RunNotFound(f"There is no run {target!r}; `perdure ls` shows those there are.")
     if by_id and named:
         own = [run.pane for run in by_id if not run.is_over]
-        raise AmbiguousRun(both(target, "run", _panes(by_id), _panes(named), own), candidates=candidates)
+        such = [run for run in alive if run.pane in own]
+        socket = by_id[0].server.socket if len(such) > 1 else None
+        raise AmbiguousRun(both(target, "run", _panes(by_id), _panes(named), own, socket), candidates=candidates)
     if in_pane and named:
         own = [run.place.target for run in in_pane]
         raise AmbiguousRun(both(target, "pane", own, _panes(named), own), candidates=candidates)
@@ -49,12 +51,21 @@ def find_run(runs: Sequence[Run], target: str) -> Run:
     return (by_id or in_pane or named)[0]
 
 
-def both(target: str, kind: str, ones: Sequence[str], others: Sequence[str], instead: Sequence[str]) -> str:
+def both(
+    target: str,
+    kind: str,
+    ones: Sequence[str],
+    others: Sequence[str],
+    instead: Sequence[str],
+    socket: str | None = None,
+) -> str:
     """Return that a target is a run or a pane, these `ones`, and a session, of these panes, and what to say `instead`.
 
     The very id that was given is no help: it has to be another name. With a `=` before it, it may be that of a third.
+    `socket` is that of its server, where others have such a pane, too.
     """
-    own = f"{instead[0]!r} for the {kind}, " if len(instead) == 1 else ""
+    where = f" with --socket {socket}" if socket is not None else ""
+    own = f"{instead[0]!r}{where} for the {kind}, " if len(instead) == 1 else ""
     return (
         f"{target!r} is both a {kind} ({enumerated(ones)}) and a session ({enumerated(others)}); "
         f"say {own}'{target}:' for the session."

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from perdure.errors import AmbiguousRun, RunNotFound
 from perdure.live.find import find_run
@@ -80,6 +81,9 @@ def test_a_session_that_is_called_like_a_run_is_ambiguous_without_what_tells_the
     assert raised.value.data == {"candidates": ["r1", "r7"]}
     assert "say '%1' for the run, 'r1:' for the session" in raised.value.message
     assert [find_run(runs, each).id for each in ("%1", "=r1", "r1:")] == ["r1", "r7", "r7"]
+    # Another server may have such a pane, too.
+    with pytest.raises(AmbiguousRun, match=r"say '%1' with --socket \S+ for the run, 'r1:' for the session"):
+        find_run([*runs, structs.replace(a_run("r8", session="more", server=a_server("other")), pane="%1")], "r1")
     # Also of the run that is in it: the session may be more than that one pane.
     with pytest.raises(AmbiguousRun, match="say '%1' for the run"):
         find_run([*HERE[1:], a_run("r1", session="r1")], "r1")
