@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -26,6 +27,18 @@ def ring(private_home: PrivateHome) -> Ring:
     return Ring(private_home)
 
 
+@pytest.fixture
+def at_work(private_home: PrivateHome, tmux: TmuxServer) -> Iterator[None]:
+    """An agent in the session `work` that thinks for a minute."""
+    agents = Simulants(private_home)
+    tmux.run("new-session", "-d", "-s", "work", "-n", "w", agents.path, "--think", "60")
+    wait_for(lambda: "you ▸" in screen(tmux, "work:"), "the input")
+    tmux.run("send-keys", "-t", "work:", "hello", "Enter")
+    wait_for(lambda: "thinking" in screen(tmux, "work:"), "its work")
+    yield
+    agents.end_all()
+
+
 def _pane(tmux: TmuxServer, name: str, script: str) -> str:
     """Start a shell's script in a session, and return its pane."""
     made = tmux.run("new-session", "-d", "-P", "-F", "#{pane_id}", "-s", name, "-n", "w", "sh", "-c", script)
@@ -41,32 +54,18 @@ def test_keys_into_a_pane_that_prints_anyway_are_unconfirmed(tmux: TmuxServer, p
     assert told["why"] == "the keys were pressed, and the pane was printing anyway"
 
 
-def test_keys_for_an_agent_at_work_are_unconfirmed(
-    private_home: PrivateHome, tmux: TmuxServer, perdure: Perdure
-) -> None:
-    agents = Simulants(private_home)
-    tmux.run("new-session", "-d", "-s", "work", "-n", "w", agents.path, "--think", "60")
-    wait_for(lambda: "you ▸" in screen(tmux, "work:"), "the input")
-    tmux.run("send-keys", "-t", "work:", "hello", "Enter")
-    wait_for(lambda: "thinking" in screen(tmux, "work:"), "its work")
+@pytest.mark.usefixtures("at_work")
+def test_keys_for_an_agent_at_work_are_unconfirmed(perdure: Perdure) -> None:
     ran = perdure("send", "--json", "work", "--key", "x", "--timeout", "1")
     told = only_json(ran)
     assert (ran.code, told["result"]) == (4, "unconfirmed"), told
     assert told["why"] == "the keys were pressed, and the pane was printing anyway"
-    agents.end_all()
 
 
-def test_keys_that_stop_the_work_of_an_agent_are_delivered(
-    private_home: PrivateHome, tmux: TmuxServer, perdure: Perdure
-) -> None:
-    agents = Simulants(private_home)
-    tmux.run("new-session", "-d", "-s", "work", "-n", "w", agents.path, "--think", "60")
-    wait_for(lambda: "you ▸" in screen(tmux, "work:"), "the input")
-    tmux.run("send-keys", "-t", "work:", "hello", "Enter")
-    wait_for(lambda: "thinking" in screen(tmux, "work:"), "its work")
+@pytest.mark.usefixtures("at_work")
+def test_keys_that_stop_the_work_of_an_agent_are_delivered(perdure: Perdure) -> None:
     told = only_json(perdure.ok("send", "--json", "work", "--key", "C-c"))
     assert (told["result"], told["why"]) == ("delivered", "it stopped its work")
-    agents.end_all()
 
 
 def test_keys_into_a_still_pane_that_shows_them_are_delivered(tmux: TmuxServer, perdure: Perdure) -> None:

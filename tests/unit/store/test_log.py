@@ -41,14 +41,6 @@ def original() -> Iterator[str]:
         yield directory
 
 
-@pytest.fixture
-def spoilt(original: str) -> Iterator[str]:
-    """A copy, to be damaged."""
-    with tempfile.TemporaryDirectory() as directory:
-        shutil.copytree(original, directory, dirs_exist_ok=True)
-        yield directory
-
-
 def opened(directory: str) -> Store:
     return open_store(f"sqlite://{directory}/perdure.db", state_dir=directory)
 

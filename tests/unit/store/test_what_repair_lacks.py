@@ -48,14 +48,6 @@ def whole(original: str) -> dict[str, list[object]]:
     return found
 
 
-@pytest.fixture
-def spoilt(original: str) -> Iterator[str]:
-    """A copy, to be damaged."""
-    with tempfile.TemporaryDirectory() as directory:
-        shutil.copytree(original, directory, dirs_exist_ok=True)
-        yield directory
-
-
 def opened(directory: str) -> Store:
     return open_store(f"sqlite://{directory}/perdure.db", state_dir=directory)
 
