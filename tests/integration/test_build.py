@@ -89,6 +89,10 @@ def rebuilt(tmux: TmuxServer, fresh: TmuxServer) -> tuple[Snapshot, Seen, Built]
             tmux.run(
                 "rename-window", "-t", window.id, "main", ";", "set-option", "-wu", "-t", window.id, "automatic-rename"
             )
+    # A pane that was just made is nowhere for a moment.
+    wait_until(
+        lambda: all(pane.cwd or pane.dead for pane in see(tmux).topology.panes), "every program in its directory"
+    )
     snapshot = saved(tmux)
     built = build(snapshot, fresh)
     assert built.problems == {}

@@ -136,10 +136,15 @@ class Home:
         except BlockingIOError:
             os.close(lock)
             return False
-        if self._lock >= 0:
-            os.close(self._lock)
+        self.unlock()
         self._lock = lock
         return True
+
+    def unlock(self) -> None:
+        """Let another have the conversation."""
+        lock, self._lock = self._lock, -1
+        if lock >= 0:
+            os.close(lock)
 
     def register(self, conversation: str) -> None:
         """Say in the live registry which conversation this process is in."""
@@ -372,6 +377,8 @@ class Agent:
             except (Ended, KeyboardInterrupt):
                 pass
         self._home.unregister()
+        # Before it is noted: whoever reads of the end may go on with the conversation at once.
+        self._home.unlock()
         self._home.note("end", self.conversation, why=ended.why)
 
 
